@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 """A JSON value as Python's `json` module makes it."""
 
 JsonObject: TypeAlias = Mapping[str, Json]
@@ -48,7 +48,7 @@ class Limits:
 class Say:
     """A message in pieces; the pieces put together are `text` exactly.
 
-    A number as `split` is the most characters that a piece has. `every_ms` passes before each piece.
+    A number as `split`: so many characters, as a reader sees them, a piece. `every_ms` passes before each piece.
     """
 
     text: str
