@@ -1,0 +1,167 @@
+"""A journal element: one committed event as JSON text, written without parsing the vendor's payload again.
+
+    {"id":…,"type":…,"kind":…,"text":…,"cursor":…,"sequence":…,"time":…,"dedupe":…,"settles":true, "event":{the vendor's, verbatim}}
+
+`event` holds a payload whose `data` is its member (native); `data` in its place holds a payload that is the data. Members that
+are empty are left out. Pure functions; shared by all stores, so that each keeps the same text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from hashlib import blake2b
+from json.encoder import encode_basestring
+from typing import Any
+
+from reattach.core.messages import Arrival
+from reattach.model import (
+    Event,
+    Gap,
+    Operation,
+    Outcome,
+    Problem,
+    RequiredAction,
+    Status,
+)
+
+quote = encode_basestring
+
+
+def element(arrival: Arrival) -> str:
+    """Return the journal element of one event as one line of JSON text."""
+    parts = [f'{{"id":{quote(arrival.id)},"type":{quote(arrival.type)},"kind":"{arrival.kind}"']
+    if arrival.text:
+        parts.append(f'"text":{quote(arrival.text)}')
+    if arrival.cursor is not None:
+        parts.append(f'"cursor":{quote(arrival.cursor)}')
+    if arrival.sequence is not None:
+        parts.append(f'"sequence":{arrival.sequence}')
+    if arrival.time is not None:
+        parts.append(f'"time":{quote(arrival.time)}')
+    if arrival.dedupe != arrival.id:
+        parts.append(f'"dedupe":{quote(arrival.dedupe)}')
+    if arrival.outcome is not None:
+        parts.append('"settles":true')
+    parts.append(f'"digest":"{arrival.digest.hex()}"')
+    parts.append(f'"{"event" if arrival.wrapped else "data"}":{arrival.stored}}}')
+    return ",".join(parts)
+
+
+def gap_element(gap: Gap) -> str:
+    """Return the journal element of a gap."""
+    return json.dumps(
+        {
+            "id": f"gap:{gap.until or gap.after or ''}",
+            "type": "gap",
+            "kind": "gap",
+            "cursor": gap.until,
+            "gap": {
+                "reason": gap.reason,
+                "after": gap.after,
+                "until": gap.until,
+                "missing": gap.missing,
+                "snapshot": gap.snapshot,
+            },
+        },
+        ensure_ascii=False,
+    )
+
+
+def event_of(stored: Mapping[str, Any], run_id: str, position: int, *, redelivered: bool = False) -> Event:
+    """Return the event of a journal element."""
+    told = stored.get("gap")
+    gap = Gap(run_id=run_id, **told) if told else None
+    wrapped = stored.get("event")
+    time = stored.get("time")
+    return Event(
+        id=stored["id"],
+        run_id=run_id,
+        type=stored["type"],
+        data=wrapped["data"] if wrapped is not None else stored.get("data"),
+        kind=stored["kind"],
+        text=stored.get("text", ""),
+        sequence=stored.get("sequence"),
+        cursor=stored.get("cursor"),
+        time=instant(time) if time else None,
+        settles=stored.get("settles", False),
+        redelivered=redelivered,
+        gap=gap,
+        position=position,
+    )
+
+
+def event_from(arrival: Arrival, run_id: str, position: int) -> Event:
+    """Return the event of an arrival that was just committed: the same as `event_of` of its element."""
+    return Event(
+        id=arrival.id,
+        run_id=run_id,
+        type=arrival.type,
+        data=arrival.data,
+        kind=arrival.kind,
+        text=arrival.text,
+        sequence=arrival.sequence,
+        cursor=arrival.cursor,
+        time=instant(arrival.time) if arrival.time else None,
+        settles=arrival.outcome is not None,
+        position=position,
+    )
+
+
+def instant(text: str) -> datetime | None:
+    """Return an RFC 3339 time, None if it is not one (a vendor's clock is no reason to lose an event)."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def digest_of(payload: str) -> bytes:
+    """Return the short digest of a payload's text: 8 bytes, for telling a repeat from a conflict."""
+    return blake2b(payload.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def outcome_json(outcome: Outcome) -> str:
+    """Return an outcome as JSON text, without what the journal holds anyway (text, gaps)."""
+    return json.dumps(
+        {
+            "status": outcome.status.value,
+            "result": outcome.result,
+            "problem": _plain(outcome.problem, "code", "message", "data"),
+            "required_actions": [
+                _plain(each, "id", "kind", "tool", "arguments", "source_event_id", "operation_id")
+                | {"expires_at": each.expires_at.isoformat() if each.expires_at else None}
+                for each in outcome.required_actions
+            ],
+            "operations": [
+                _plain(each, "id", "tool", "status", "reversible", "run_id", "result") for each in outcome.operations
+            ],
+            "release": outcome.release,
+            "evidence": outcome.evidence,
+        },
+        ensure_ascii=False,
+    )
+
+
+def outcome_of(text: str, run_id: str) -> Outcome:
+    """Return the outcome that `outcome_json` wrote."""
+    told = json.loads(text)
+    problem = told["problem"]
+    return Outcome(
+        run_id=run_id,
+        status=Status(told["status"]),
+        result=told["result"],
+        problem=Problem(**problem) if problem else None,
+        required_actions=tuple(
+            RequiredAction(**{**each, "expires_at": instant(each["expires_at"]) if each["expires_at"] else None})
+            for each in told["required_actions"]
+        ),
+        operations=tuple(Operation(**each) for each in told["operations"]),
+        release=told["release"],
+        evidence=told["evidence"],
+    )
+
+
+def _plain(value: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names} if value is not None else {}
