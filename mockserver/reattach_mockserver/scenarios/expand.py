@@ -280,7 +280,8 @@ def _said(say: Say, path: str) -> Iterator[Planned]:
 
 def _called(tool: Tool, path: str, round_: int | None) -> Iterator[Planned]:
     call = PlannedCall(
-        call_id=f"call_{path}" if tool.id is None else _filled(tool.id, round_),
+        # "@" is in no id of a file, so this one is nobody else's.
+        call_id=f"call@{path}" if tool.id is None else _filled(tool.id, round_),
         operation_id=None if tool.operation_id is None else _filled(tool.operation_id, round_),
         tool=tool.tool,
         arguments=_filled_object(tool.arguments, round_),
