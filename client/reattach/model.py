@@ -211,7 +211,9 @@ class Connection:
         why = f" (attempt {self.attempt}: {self.reason})" if self.reason and self.attempt else ""
         match self.phase:
             case "waiting":
-                soon = "now" if not self.retry_in else f"in {self.retry_in:.0f} s" if self.retry_in >= 1 else "in a moment"
+                soon = (
+                    "now" if not self.retry_in else f"in {self.retry_in:.0f} s" if self.retry_in >= 1 else "in a moment"
+                )
                 return f"reconnecting {soon}{why}"
             case "attaching":
                 return f"connecting{why}"

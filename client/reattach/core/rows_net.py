@@ -1,0 +1,104 @@
+"""Rows of the safety net: the slow status poll and the notice of a stall. It never finishes early."""
+
+from __future__ import annotations
+
+from reattach.core.messages import Close, Elapsed, Notice, StatusFailed, StatusRead, Why
+from reattach.core.moves import (
+    Effects,
+    ask_status,
+    budget,
+    end_by_status,
+    failure_of,
+    finish,
+    resync,
+    start,
+    watch_behind,
+)
+from reattach.core.polling import Implication, implication
+from reattach.core.state import State
+from reattach.core.table import ANY, FOLLOWING, Row, collector
+
+ROWS: list[Row] = []
+row = collector(ROWS)
+
+
+@row(Elapsed, *ANY)
+def poll_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
+    """The slow poll never stops. A connection that lives through one is no fast loop."""
+    if given.timer != "poll":
+        return None
+    if s.mode == "live":
+        s = s._replace(loops=0)
+    if not s.reading and s.mode not in ("resyncing", "ending"):
+        s = ask_status(s, fx)
+    return start(s, fx, "poll", s.rules.policy.poll_interval)
+
+
+@row(Elapsed, *ANY)
+def stall_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
+    """No event for long, though the server answers: a notice, and nothing is begun again."""
+    if given.timer != "stall":
+        return None
+    limit = s.rules.policy.stall_notice
+    fx.append(Notice("stall", f"no event for {limit:g} s"))
+    return start(s, fx, "stall", limit)
+
+
+@row(StatusRead, *FOLLOWING)
+def status_of_another_epoch(s: State, given: StatusRead, fx: Effects) -> State | None:
+    """Epochs are compared before numbers."""
+    if implication(given, s.admitted, s.committed) is not Implication.OTHER_EPOCH:
+        return None
+    return resync(s, fx, "epoch")
+
+
+@row(StatusRead, *FOLLOWING)
+def status_settled(s: State, given: StatusRead, fx: Effects) -> State | None:
+    """Settled, and nothing above what is committed: the end whose event never came."""
+    if given.outcome is None or implication(given, s.admitted, s.committed) is not Implication.FINISHED:
+        return None
+    return end_by_status(s, fx, given.outcome)
+
+
+@row(StatusRead, *FOLLOWING)
+def status_answered(s: State, given: StatusRead, fx: Effects) -> State:
+    """The server is there: the budget begins again. What it has above us must come."""
+    said = implication(given, s.admitted, s.committed)
+    s = s._replace(
+        denied=0 if s.mode != "live" else s.denied, missing=0, head=given.head if given.head is not None else s.head
+    )
+    if s.mode in ("attaching", "waiting"):
+        s = budget(s, fx, anew=True)
+    if s.declined:
+        s = s._replace(declined=False)
+        fx.append(Notice("declined", f"the server stopped streaming, but the run is {given.status.value}"))
+    if said is Implication.SETTLED_UNCOMPARABLE:
+        s = s._replace(settled=given.outcome, settled_at=given.attempt if s.settled is None else s.settled_at)
+    if s.mode == "live" and said in (Implication.BEHIND, Implication.SETTLED_UNCOMPARABLE):
+        s = watch_behind(s, fx)
+    return s
+
+
+@row(StatusFailed, "attaching", "waiting")
+def status_missing(s: State, given: StatusFailed, fx: Effects) -> State | None:
+    """404 by status and by stream in one attempt count as one."""
+    if given.refusal.why is not Why.NOT_FOUND:
+        return None
+    if s.before and s.missing in (0, given.attempt):
+        return s._replace(missing=given.attempt)
+    fx.append(Close())
+    return finish(s, fx, failure=failure_of(given.refusal))
+
+
+@row(StatusFailed, "attaching", "waiting")
+def status_denied(s: State, given: StatusFailed, fx: Effects) -> State | None:
+    """401 by status and by stream in one attempt count as one; 403 is definite."""
+    if given.refusal.why is Why.FORBIDDEN:
+        fx.append(Close())
+        return finish(s, fx, failure=failure_of(given.refusal))
+    if given.refusal.why is not Why.UNAUTHENTICATED:
+        return None
+    if s.denied in (0, given.attempt):
+        return s._replace(denied=given.attempt)
+    fx.append(Close())
+    return finish(s, fx, failure=failure_of(given.refusal))

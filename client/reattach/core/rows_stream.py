@@ -1,0 +1,349 @@
+"""Rows of a subscription that attaches, reads and loses its connection.
+
+What an answer, an event, a loss or a refusal means. A clean end of the body is a loss; only the settling event is an end.
+"""
+
+from __future__ import annotations
+
+from reattach.core.admission import Verdict, admit
+from reattach.core.backoff import Window
+from reattach.core.messages import (
+    UNSTATED,
+    Arrival,
+    Attached,
+    Close,
+    Closing,
+    Commit,
+    Declined,
+    Deliver,
+    Elapsed,
+    Ended,
+    Failure,
+    Heard,
+    Hinted,
+    Lost,
+    Mark,
+    Opened,
+    Received,
+    Refused,
+    Why,
+)
+from reattach.core.moves import (
+    Effects,
+    ask_status,
+    attach,
+    end_by_status,
+    failure_of,
+    finish,
+    listen,
+    lose,
+    resync,
+    start,
+    stop,
+    watch_behind,
+)
+from reattach.core.state import State
+from reattach.core.table import Row, collector
+from reattach.model import GapReason
+
+WINDOW = 1_000  # newest events whose identity and digest are held; older duplicates are dropped by position alone
+FOREIGN_ANSWERS = 3  # answers in a row that are not the protocol; a login page does not go away by asking
+
+
+ROWS: list[Row] = []
+row = collector(ROWS)
+
+
+@row(Attached, "detached")
+def attached_at_the_end(s: State, given: Attached, fx: Effects) -> State | None:
+    """A journal that holds the end needs no network."""
+    if given.outcome is None:
+        return None
+    s = s._replace(admitted=given.committed, committed=given.committed, over=True)
+    fx.append(Deliver(given.committed.position))
+    return finish(s, fx, outcome=given.outcome)
+
+
+@row(Attached, "detached")
+def attached(s: State, given: Attached, fx: Effects) -> State:
+    """Deliver what is durable, ask for what comes after it, and begin the safety net."""
+    s = s._replace(
+        admitted=given.committed, committed=given.committed, known=given.known[-WINDOW:], before=given.before
+    )
+    fx.append(Deliver(given.committed.position))
+    s = attach(s, fx)
+    s = ask_status(s, fx)
+    s = start(s, fx, "poll", s.rules.policy.poll_interval)
+    return start(s, fx, "stall", s.rules.policy.stall_notice)
+
+
+@row(Opened, "attaching")
+def opened_elsewhere(s: State, given: Opened, fx: Effects) -> State | None:
+    """The answer names another log than the one we know."""
+    other = given.epoch is not None and s.asked.epoch is not None and given.epoch != s.asked.epoch
+    return resync(s, fx, "epoch") if other else None
+
+
+@row(Opened, "attaching")
+def opened_on_another_event(s: State, given: Opened, fx: Effects) -> State | None:
+    """The event at our cursor is not the one we have: the log lost its tail and wrote another under the same numbers."""
+    if given.cursor_id == UNSTATED:
+        return None
+    ours = None if s.asked.sequence == 0 else s.asked.id
+    if given.cursor_id == ours or (ours is None and s.asked.sequence > 0):
+        return None
+    return resync(s, fx, "diverged")
+
+
+@row(Opened, "attaching")
+def opened_in_the_middle(s: State, given: Opened, fx: Effects) -> State | None:
+    """A server that begins after another cursor than the one asked with leaves a hole."""
+    if given.sequence is None or not s.rules.contiguous or given.sequence <= s.asked.sequence:
+        return None
+    return _hole(s, fx)
+
+
+@row(Opened, "attaching")
+def opened(s: State, given: Opened, fx: Effects) -> State:
+    """The server took the subscription: the budget stands, silence is measured from now on."""
+    s = stop(s, fx, "connect", "budget")
+    s = s._replace(
+        mode="live",
+        heartbeat=given.heartbeat,
+        head=given.head,
+        denied=0,
+        missing=0,
+        foreign=0,
+        declined=False,
+        reason="",
+    )
+    return listen(s, fx)
+
+
+@row(Received, "attaching", "live")
+def received(s: State, given: Received, fx: Effects) -> State:
+    """Admit what one read brought, in order; commit what is next as one batch; stop at the first that proves something."""
+    first = s.admitted
+    at = first
+    known = s.known
+    batch: list[Arrival] = []
+    over = s.over
+    for arrival in given.arrivals:
+        if over:
+            break  # nothing follows a settling event; a server that sends more is not believed
+        verdict = admit(arrival, at, known if not batch else known + _identities(batch), contiguous=s.rules.contiguous)
+        if verdict is Verdict.NEXT:
+            at = Mark(at.position + 1, arrival.epoch or at.epoch, arrival.sequence or 0, arrival.id, arrival.cursor)
+            batch.append(arrival)
+            over = arrival.outcome is not None
+        elif verdict is not Verdict.DUPLICATE:
+            s = _commit(s, fx, first, batch, at, over)
+            return _disproved(s, fx, verdict, arrival)
+    if not batch:
+        return listen(s._replace(mode="live"), fx) if s.mode == "live" else s
+    s = _commit(s, fx, first, batch, at, over)
+    s = stop(s, fx, "connect", "budget", "behind")
+    s = start(s, fx, "stall", s.rules.policy.stall_notice)
+    return listen(s._replace(mode="live"), fx)
+
+
+def _identities(batch: list[Arrival]) -> tuple[tuple[int | None, str, bytes], ...]:
+    return tuple((each.sequence, each.dedupe, each.digest) for each in batch)
+
+
+def _commit(s: State, fx: Effects, first: Mark, batch: list[Arrival], at: Mark, over: bool) -> State:
+    if not batch:
+        return s
+    fx.append(Commit(first, tuple(batch), at))
+    return s._replace(
+        admitted=at,
+        known=(s.known + _identities(batch))[-WINDOW:],
+        flying=s.flying + 1,
+        fresh=True,
+        over=over,
+        hole=-1,
+        resyncs=0,
+        loops=0,
+        denied=0,
+        missing=0,
+        foreign=0,
+        settled=None,
+    )
+
+
+def _disproved(s: State, fx: Effects, verdict: Verdict, arrival: Arrival) -> State:
+    match verdict:
+        case Verdict.CONFLICT:
+            fx.append(Close())
+            return finish(s, fx, failure=Failure("event_conflict", arrival.cursor or arrival.id))
+        case Verdict.HOLE:
+            return _hole(s, fx)
+        case Verdict.OTHER_EPOCH:
+            return resync(s, fx, "epoch")
+        case _:
+            return resync(s, fx, "diverged")
+
+
+def _hole(s: State, fx: Effects) -> State:
+    """Once is a fault of the connection; twice at one cursor is a hole in the log."""
+    if s.hole == s.committed.position:
+        return resync(s, fx, "hole")
+    return lose(s._replace(hole=s.committed.position), fx, "an event was left out")
+
+
+@row(Heard, "live")
+def heard(s: State, given: Heard, fx: Effects) -> State:
+    """Any byte is liveness. A large event that is still arriving is not held back either."""
+    if given.growing and "behind" in s.timers:
+        s = watch_behind(stop(s, fx, "behind"), fx)
+    return listen(s, fx)
+
+
+@row(Hinted, "attaching", "live")
+def hinted(s: State, given: Hinted, fx: Effects) -> State:
+    """The stream's wish for the pace of reconnects."""
+    return s._replace(backoff=s.backoff.hinted(given.seconds))
+
+
+@row(Lost, "attaching", "live")
+def lost(s: State, given: Lost, fx: Effects) -> State:
+    """The connection broke: nothing is known about the run by that."""
+    return lose(s, fx, given.detail or "connection lost")
+
+
+@row(Ended, "attaching", "live")
+def ended_at_the_tail(s: State, given: Ended, fx: Effects) -> State | None:
+    """Positions cannot be compared: settled by status, and an attach opened after that answer ended cleanly with nothing."""
+    if s.settled is None or s.attempt <= s.settled_at or s.fresh or s.flying:
+        return None
+    return end_by_status(s, fx, s.settled)
+
+
+@row(Ended, "attaching", "live")
+def ended(s: State, given: Ended, fx: Effects) -> State:
+    """A clean end of the body is a loss like any other; only the settling event is an end."""
+    return lose(s, fx, "the stream ended without the run's end", accepted=True)
+
+
+@row(Refused, "attaching")
+def refused_for_now(s: State, given: Refused, fx: Effects) -> State | None:
+    """Busy: wait, never at once, at least as long as the server says; not beyond the budget."""
+    refusal = given.refusal
+    if refusal.why is not Why.BUSY:
+        return None
+    after = refusal.retry_after
+    if after is not None and given.left is not None and after > given.left:
+        fx.append(Close())
+        return finish(s, fx, failure=Failure("reconnect_exhausted", f"the server asked to wait {after:g} s", refusal))
+    window, backoff = s.backoff.delayed(s.rules.policy, retry_after=after)
+    return lose(s._replace(backoff=backoff), fx, refusal.detail or "busy", window=window)
+
+
+@row(Refused, "attaching")
+def refused_the_token(s: State, given: Refused, fx: Effects) -> State | None:
+    """One 401 is an old token: it is asked for again at the next attempt. A second without a good answer between is the end."""
+    if given.refusal.why is not Why.UNAUTHENTICATED or s.denied not in (0, s.attempt):
+        return None
+    window, backoff = s.backoff.delayed(s.rules.policy)
+    s = s._replace(denied=s.attempt, backoff=backoff)
+    return lose(s, fx, given.refusal.detail or "the token was refused", window=window)
+
+
+@row(Refused, "attaching")
+def refused_as_missing(s: State, given: Refused, fx: Effects) -> State | None:
+    """The first 404 of a run that we know exists may be a replica that does not know it yet."""
+    if given.refusal.why is not Why.NOT_FOUND or not s.before or s.missing not in (0, s.attempt):
+        return None
+    return lose(s._replace(missing=s.attempt), fx, given.refusal.detail or "the run was not found")
+
+
+@row(Refused, "attaching", "live")
+def refused_the_cursor(s: State, given: Refused, fx: Effects) -> State | None:
+    """A refused cursor is never sent again."""
+    cause: GapReason | None = {
+        Why.EPOCH: "epoch",
+        Why.EXPIRED: "expired",
+        Why.AHEAD: "diverged",
+        Why.CURSOR: "refused",
+    }.get(
+        given.refusal.why  # type: ignore[assignment]  # dict literal of literals widens to str
+    )
+    return None if cause is None else resync(s, fx, cause, given.refusal)
+
+
+@row(Refused, "attaching", "live")
+def refused_by_another_protocol(s: State, given: Refused, fx: Effects) -> State | None:
+    """A login page, a proxy's error: twice may pass, the third in a row without an attach is for a person."""
+    if given.refusal.why is not Why.FOREIGN or s.foreign + 1 >= FOREIGN_ANSWERS:
+        return None
+    s = s._replace(foreign=s.foreign + 1)
+    window, backoff = s.backoff.delayed(s.rules.policy)
+    return lose(s._replace(backoff=backoff), fx, given.refusal.detail, window=window)
+
+
+@row(Refused, "attaching", "live")
+def refused(s: State, given: Refused, fx: Effects) -> State:
+    """No repetition can mend it."""
+    fx.append(Close())
+    return finish(s, fx, failure=failure_of(given.refusal))
+
+
+@row(Declined, "attaching")
+def declined(s: State, given: Declined, fx: Effects) -> State:
+    """204: nothing to stream. The status knows why; the stream is tried again at the pace of the poll."""
+    pace = s.rules.policy.poll_interval
+    s = lose(s, fx, "the server stopped streaming (204)", window=Window(pace, pace * 1.25), accepted=False)
+    return s._replace(declined=True)
+
+
+@row(Closing, "attaching", "live")
+def closing_for_good(s: State, given: Closing, fx: Effects) -> State | None:
+    """The log moved on under us."""
+    match given.reason:
+        case "epoch_changed":
+            return resync(s, fx, "epoch")
+        case "cursor_expired":
+            return resync(s, fx, "expired")
+        case _:
+            return None
+
+
+@row(Closing, "attaching", "live")
+def closing(s: State, given: Closing, fx: Effects) -> State:
+    """A planned close is not a failure: a jittered wait, not counted, never at once."""
+    backoff = s.backoff if given.retry is None else s.backoff.hinted(given.retry)
+    window, backoff = backoff.delayed(s.rules.policy, counted=False)
+    return lose(s._replace(backoff=backoff), fx, f"the server closed the stream ({given.reason})", window=window)
+
+
+@row(Elapsed, "attaching")
+def connect_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
+    """No answer to the attempt in time."""
+    return lose(s, fx, "no answer in time") if given.timer == "connect" else None
+
+
+@row(Elapsed, "live")
+def idle_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
+    """Silence beyond the heartbeat: open, but not alive."""
+    return lose(s, fx, "silence beyond the heartbeat") if given.timer == "idle" else None
+
+
+@row(Elapsed, "live")
+def behind_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
+    """The server has events that this connection does not bring."""
+    return lose(s, fx, "the stream held events back") if given.timer == "behind" else None
+
+
+@row(Elapsed, "waiting")
+def reconnect_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
+    """The wait is over."""
+    return attach(s, fx) if given.timer == "reconnect" else None
+
+
+@row(Elapsed, "attaching", "waiting", "resyncing")
+def budget_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
+    """Neither an attach nor a status answer for the whole budget."""
+    if given.timer != "budget":
+        return None
+    fx.append(Close())
+    return finish(s, fx, failure=Failure("reconnect_exhausted", s.reason))
