@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from reattach_mockserver.scenarios.families.base import Answered, Asked, Ended, Sign, member, problem_at, text_at
-from reattach_mockserver.scenarios.script import Action, JsonObject
+from reattach_mockserver.scenarios.script import Action, ActionKind, JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,16 @@ def _asked(action: object) -> Sign | None:
     action_id, tool = text_at(members, "id"), text_at(members, "tool")
     if action_id is None or tool is None:
         return None
-    kind = member(members, "kind")
+    kind: ActionKind = "approval"
+    match member(members, "kind"):
+        case "client_tool" | "authorization" as other:
+            kind = other
     arguments = member(members, "arguments")
     return Asked(
         action=Action(
             id=action_id,
             tool=tool,
-            kind=kind if kind in ("client_tool", "authorization") else "approval",
+            kind=kind,
             arguments=arguments if isinstance(arguments, dict) else {},
             thread=text_at(members, "thread"),
         )
