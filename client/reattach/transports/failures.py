@@ -1,0 +1,41 @@
+"""The HTTP library's exceptions told as the seam's: the one place where they are sorted.
+
+By the names of their classes, since httpcore, httpx and its continuations share the names but not the classes, and a caller may
+bring a client of any of them.
+"""
+
+from __future__ import annotations
+
+import anyio
+
+from reattach.transports.base import WireLost, WireRefused
+
+# Before a connection that can carry the request is there, nothing of the request has left.
+_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
+_IMPOSSIBLE = frozenset({"LocalProtocolError", "UnsupportedProtocol", "InvalidURL"})
+_TRANSPORT = frozenset(
+    {"TransportError", "NetworkError", "ProtocolError", "TimeoutException", "ProxyError", "StreamError"}
+)
+_NETWORK = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
+
+
+def told(exc: Exception, *, sent: bool) -> WireLost | WireRefused:
+    """Return what the exception means here.
+
+    Args:
+        exc: Whatever the library raised.
+        sent: Whether something of the request may have left this machine.
+    """
+    names = {each.__name__ for each in type(exc).__mro__}
+    if not sent and (names & _IMPOSSIBLE or not (names & _TRANSPORT or isinstance(exc, _NETWORK))):
+        return WireRefused(_detail(exc))
+    return WireLost(_detail(exc), definite=bool(names & _UNSENT))
+
+
+def _detail(exc: Exception) -> str:
+    """Say it with the operating system's own words behind, which the library's hide."""
+    text = f"{type(exc).__name__}: {exc}" if str(exc) else type(exc).__name__
+    root: BaseException = exc
+    while root.__cause__ is not None:
+        root = root.__cause__
+    return text if root is exc or not str(root) or str(root) in text else f"{text} ({root})"
