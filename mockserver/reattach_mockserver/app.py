@@ -1,0 +1,138 @@
+"""The ASGI application: paths to faces, and what comes before and after every call.
+
+Mountable in any ASGI server or application; where nobody runs its lifespan, the engine starts with the first call.
+It holds no rule about runs. Where the rules come from: PROTOCOL, section 4, Refusals ("before the table").
+
+Checked by tests/mockserver/test_app.py.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from starlette.routing import Route, Router
+from starlette.types import Receive, Scope, Send
+
+from reattach_mockserver.engine.engine import Engine
+from reattach_mockserver.faces.call import Call, Gone
+from reattach_mockserver.faces.cors import cors_headers, preflight_headers
+from reattach_mockserver.faces.create import create_run
+from reattach_mockserver.faces.discovery import read_discovery
+from reattach_mockserver.faces.events import read_events
+from reattach_mockserver.faces.problem import Refusal
+from reattach_mockserver.faces.runs import cancel_run, read_run, read_run_by_key, read_snapshot
+from reattach_mockserver.faces.sessions import read_session, read_session_runs
+from reattach_mockserver.settings import Settings
+
+Face: TypeAlias = Callable[[Engine, Call], Awaitable[None]]
+
+_PATHS: Mapping[str, Mapping[str, Face]] = {
+    "/.well-known/reattach": {"GET": read_discovery},
+    "/v1/runs": {"GET": read_run_by_key, "POST": create_run},
+    "/v1/runs/{run_id}": {"GET": read_run},
+    "/v1/runs/{run_id}/snapshot": {"GET": read_snapshot},
+    "/v1/runs/{run_id}/events": {"GET": read_events},
+    "/v1/runs/{run_id}/cancel": {"POST": cancel_run},
+    "/v1/sessions/{session_id}": {"GET": read_session},
+    "/v1/sessions/{session_id}/runs": {"GET": read_session_runs},
+}
+
+_logger = logging.getLogger(__name__)
+
+
+class Application:
+    """One server as an ASGI application; `engine` is for whoever runs it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.engine = Engine(settings)
+        self._router = Router(
+            routes=[Route(path, endpoint=_Resource(self.engine, faces)) for path, faces in _PATHS.items()],
+            default=_Resource(self.engine, None),
+            redirect_slashes=False,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection scope."""
+        match scope["type"]:
+            case "lifespan":
+                await self._live(receive, send)
+            case "http":
+                await self.engine.start()
+                await self._router(scope, receive, send)
+            case _:
+                await receive()
+                await send({"type": "websocket.close", "code": 1000})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self.engine.start()
+        except Exception as error:
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            raise
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.engine.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def create_app(settings: Settings) -> Application:
+    """Return the server as an ASGI application. Nothing is opened before its lifespan or its first call."""
+    return Application(settings)
+
+
+class _Resource:
+    """All methods of one path; `faces` None is the path that does not exist."""
+
+    def __init__(self, engine: Engine, faces: Mapping[str, Face] | None) -> None:
+        self._engine = engine
+        self._faces = faces
+        methods = set(faces or ()) | {"OPTIONS"} | ({"HEAD"} if faces and "GET" in faces else set())
+        self._methods = sorted(methods)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
+        extra = cors_headers(origins, tokens=self._engine.settings.tokens is not None)
+        begun = False
+
+        async def observed(message: Mapping[str, object]) -> None:
+            nonlocal begun
+            begun = True
+            await send(dict(message))
+
+        call = Call(scope, receive, observed, extra)
+        try:
+            await self._answer(call)
+        except Refusal as refusal:
+            await call.refuse(refusal)
+        except Gone:
+            return
+        except Exception:
+            _logger.exception("%s %s failed", call.method, scope["path"])
+            if begun:
+                raise  # half an answer cannot be taken back; breaking off shows that it is none
+            await call.refuse(Refusal("internal", "the server failed; nothing more is known"))
+
+    async def _answer(self, call: Call) -> None:
+        limits = self._engine.settings.limits
+        size = sum(len(name) + len(value) for name, value in call.scope["headers"])
+        if size > limits.header_bytes:
+            raise Refusal(
+                "headers_too_large", f"the headers have {size} bytes, at most {limits.header_bytes} are taken"
+            )
+        if self._faces is None:
+            raise Refusal("not_found", "there is nothing at this path")
+        if call.method == "OPTIONS":
+            allow = {"Allow": ", ".join(self._methods)}
+            await call.answer(204, b"", {**allow, **preflight_headers(self._methods)})
+            return
+        face = self._faces.get("GET" if call.head else call.method)
+        if face is None:
+            raise Refusal(
+                "method_not_allowed",
+                f"{call.method} is not offered here",
+                headers={"Allow": ", ".join(self._methods)},
+            )
+        if call.declared_length() > limits.body_bytes:
+            raise Refusal("body_too_large", f"the body has more than {limits.body_bytes} bytes")
+        await face(self._engine, call)

@@ -1,0 +1,64 @@
+"""Bearer tokens: which principal a token speaks for, and with which rights.
+
+A run belongs to the principal, not to the token, so a renewed token goes on where the old one stood. Tokens are
+kept as digests only: what is looked up, written to a log or shown in a traceback is never one.
+
+Where the rules come from: PROTOCOL, section 8; the file's form, the surface page, `serve --tokens`.
+Checked by tests/mockserver/test_bearer.py.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks. `token` is a digest, "" where nobody is asked; without `rights` every call is forbidden."""
+
+    principal: str
+    rights: bool = True
+    token: str = ""
+
+
+ANYONE = Caller("anyone")
+"""The one principal of a server without tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Callers by the digest of their token."""
+
+    callers: Mapping[str, Caller]
+
+    def caller(self, token: str) -> Caller | None:
+        """Return who this token speaks for."""
+        return self.callers.get(digest(token))
+
+
+def digest(token: str) -> str:
+    """Return what stands for a token wherever it is kept."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def parse_tokens(lines: Iterable[str]) -> Tokens:
+    """Read lines `principal token` and `principal token none`; blank lines and `#` comments are passed over.
+
+    Raises:
+        ValueError: A line is neither, or a token stands twice. Says the line's number, never its token.
+    """
+    callers: dict[str, Caller] = {}
+    for number, line in enumerate(lines, 1):
+        match line.split():
+            case []:
+                continue
+            case [first, *_] if first.startswith("#"):
+                continue
+            case [principal, token] | [principal, token, "none"] as words:
+                key = digest(token)
+                if key in callers:
+                    raise ValueError(f"line {number}: this token stands on an earlier line already")
+                callers[key] = Caller(principal, rights=len(words) == 2, token=key)
+            case _:
+                raise ValueError(f"line {number}: expected 'principal token' or 'principal token none'")
+    return Tokens(callers)

@@ -1,0 +1,223 @@
+"""`reattach serve`: arguments, the first line, signals, exit codes. Everything else is elsewhere.
+
+Where the words come from: the surface page, section 2. Checked by tests/mockserver/test_cli.py.
+"""
+
+import argparse
+import asyncio
+import ipaddress
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+_BAD_ARGUMENTS = 64
+_NOT_KNOWN = 3
+_INTERRUPTED, _TERMINATED = 130, 143
+
+
+class _Wrong(Exception):
+    """What was asked for cannot be done; the text says what to do instead."""
+
+    def __init__(self, text: str, code: int = _BAD_ARGUMENTS) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def serve(subparsers: "argparse._SubParsersAction[Any]") -> None:
+    """Add the subcommand `serve` to a command line; its `run` takes the arguments and returns the exit code."""
+    parser = subparsers.add_parser(
+        "serve", help="run the reference server", description="Serve scenarios and recordings as resumable runs."
+    )
+    _add_arguments(parser)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=8700, help="port, 0 for a free one (default: %(default)s)")
+    parser.add_argument(
+        "--log", default="memory", metavar="memory|FILE", help="where runs are kept; a file outlives kill -9"
+    )
+    parser.add_argument(
+        "--scenario",
+        action=_Play,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="what runs play; the last one is the default",
+    )
+    parser.add_argument(
+        "--recording", action=_Play, nargs="+", metavar="FILE", help="a real service's events, one a line, as a run"
+    )
+    parser.add_argument("--tokens", metavar="FILE", help="lines 'principal token' or 'principal token none'")
+    parser.add_argument("--no-auth", action="store_true", help="listen beyond loopback without tokens")
+    parser.add_argument("--seed", type=int, help="in place of the scenarios' own seeds")
+    parser.add_argument("--deterministic", action="store_true", help="the same creates give the same bytes")
+    for names, text in (
+        (("--json",), "first line as JSON"),
+        (("-q", "--quiet"), "say less"),
+        (("-v", "--verbose"), "say more"),
+        (("--no-color",), "no colours (there are none)"),
+    ):
+        parser.add_argument(*names, action="store_true", default=argparse.SUPPRESS, help=text)
+    parser.set_defaults(run=run, play=[])
+
+
+class _Play(argparse.Action):
+    """Keeps scenarios and recordings in the order in which they were named: the last is the default."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        kind = self.dest
+        namespace.play = [*getattr(namespace, "play", []), *((kind, path) for path in values)]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until a signal comes; return the exit code."""
+    try:
+        return _run(args)
+    except _Wrong as wrong:
+        print(f"reattach serve: {wrong}", file=sys.stderr)
+        return wrong.code
+
+
+def _run(args: argparse.Namespace) -> int:
+    if args.tokens and args.no_auth:
+        raise _Wrong("--tokens and --no-auth contradict each other; leave one out")
+    if not args.tokens and not args.no_auth and not _is_loopback(args.host):
+        raise _Wrong(
+            f"--host {args.host} is reachable from elsewhere and no token would be asked for. "
+            "Name a file with --tokens, or say --no-auth if that is meant."
+        )
+    settings = _settings(args)
+    try:
+        from reattach_mockserver.host import bind
+    except ImportError as missing:
+        raise _Wrong(
+            f"{missing.name} is not installed. Install it with: pip install 'reattach[mockserver]'"
+        ) from missing
+    try:
+        listener = bind(args.host, args.port)
+    except OSError as error:
+        raise _Wrong(f"cannot listen on {args.host}:{args.port} ({error.strerror or error})", _NOT_KNOWN) from error
+    with listener:
+        return asyncio.run(_serve(args, settings, listener))
+
+
+def _settings(args: argparse.Namespace) -> Any:
+    from reattach_mockserver.library import Library
+    from reattach_mockserver.scenarios.errors import RecordingError, ScenarioError
+    from reattach_mockserver.scenarios.parse import load_script
+    from reattach_mockserver.scenarios.recording import load_recording
+    from reattach_mockserver.scenarios.script import Script
+    from reattach_mockserver.settings import Limits, Playable, Settings
+
+    given: dict[str, Playable] = {}
+    default = "hello"
+    for kind, path in args.play:
+        try:
+            playable = load_script(path) if kind == "scenario" else load_recording(path)
+        except (ScenarioError, RecordingError) as error:
+            raise _Wrong(str(error)) from error
+        given.pop(playable.name, None)
+        given[playable.name] = playable
+        default = playable.name
+    chosen = given.get(default)
+    limits = Limits().with_script(chosen.limits) if isinstance(chosen, Script) else Limits()
+    return Settings(
+        scripts=Library(given),
+        default=default,
+        log=_log(args.log),
+        limits=limits,
+        tokens=_tokens(args.tokens),
+        deterministic=args.deterministic,
+        seed=args.seed,
+        kill=partial(os.kill, os.getpid(), signal.SIGKILL),
+    )
+
+
+def _log(place: str) -> Any:
+    if place == "memory":
+        from reattach_mockserver.logs.memory import MemoryLog
+
+        return MemoryLog()
+    if "://" in place:
+        raise _Wrong(f"--log {place}: this kind of log is not available yet; use 'memory' or a file")
+    from reattach_mockserver.logs.sqlite import SqliteLog
+
+    return SqliteLog(Path(place))
+
+
+def _tokens(path: str | None) -> Any:
+    from reattach_mockserver.bearer import parse_tokens
+
+    if path is None:
+        return None
+    try:
+        return parse_tokens(Path(path).read_text(encoding="utf-8").splitlines())
+    except OSError as error:
+        raise _Wrong(f"--tokens {path}: cannot be read ({error.strerror or error})") from error
+    except ValueError as error:
+        raise _Wrong(f"--tokens {path}: {error}") from error
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def _serve(args: argparse.Namespace, settings: Any, listener: socket.socket) -> int:
+    from reattach_mockserver.app import create_app
+    from reattach_mockserver.engine.engine import UnknownScript
+    from reattach_mockserver.host import host, url_of
+    from reattach_mockserver.logs.base import LogError
+
+    code = 0
+    stop = asyncio.Event()
+
+    def end(exit_code: int) -> None:
+        nonlocal code
+        code = exit_code
+        stop.set()
+
+    def ready() -> None:
+        url = url_of(listener)
+        if getattr(args, "json", False):
+            facts = {"kind": "serving", "url": url, "pid": os.getpid(), "log": settings.log.name}
+            print(json.dumps({**facts, "admin_url": None, "protocol": 1}), flush=True)
+        else:
+            print(f"reattach serving on {url}", flush=True)
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, end, _INTERRUPTED)
+    loop.add_signal_handler(signal.SIGTERM, end, _TERMINATED)
+    try:
+        await host(create_app(settings), listener, stop, ready)
+    except UnknownScript as unknown:
+        raise _Wrong(
+            f"{settings.log.name} holds an unfinished run of the scenario {unknown.name!r}, which was not given. "
+            "Start with the same --scenario and --recording files as before."
+        ) from unknown
+    except LogError as error:
+        raise _Wrong(f"--log {args.log}: {error}", _NOT_KNOWN) from error
+    return code
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `serve` on its own, without the other commands."""
+    parser = argparse.ArgumentParser(prog="python -m reattach_mockserver.cli")
+    _add_arguments(parser)
+    args = parser.parse_args(argv)
+    return run(args)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

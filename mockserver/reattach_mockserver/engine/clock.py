@@ -1,0 +1,46 @@
+"""A run's time: when its next step is due, and what time its events carry.
+
+A script's own time is counted in ms from its beginning. On the real clock a step waits for its time; on the virtual
+one nothing waits and time is what the script says it is. In deterministic mode events carry the script's time on
+either clock, so that two servers make the same bytes.
+
+Checked by tests/mockserver/test_clock.py.
+"""
+
+from collections.abc import Callable
+
+from reattach_mockserver.moment import moment, ms_of
+
+
+class RunClock:
+    """The clock of one run.
+
+    Args:
+        virtual: Waits take no time.
+        scripted: Events carry the script's time, not the server's. Implied by `virtual`.
+        created_at: When the run began.
+        now: The server's own clock, in ms.
+    """
+
+    def __init__(self, *, virtual: bool, scripted: bool, created_at: str, now: Callable[[], int]) -> None:
+        self._virtual = virtual
+        self._scripted = scripted or virtual
+        self._created_ms = ms_of(created_at)
+        self._now = now
+        self._began = now()
+
+    def passed(self, at_ms: int) -> None:
+        """Take note that the script's time `at_ms` was reached before: what comes next is counted from now."""
+        self._began = self._now() - at_ms
+
+    def delay(self, at_ms: int) -> float:
+        """Return the seconds until the script's time is `at_ms`; 0 or less when it is."""
+        return 0.0 if self._virtual else (self._began + at_ms - self._now()) / 1000
+
+    def time(self, at_ms: int) -> str:
+        """Return the time that an event of the script's time `at_ms` carries."""
+        return moment(self.ms(at_ms))
+
+    def ms(self, at_ms: int) -> int:
+        """Return the same in ms since 1970."""
+        return self._created_ms + at_ms if self._scripted else self._now()

@@ -1,0 +1,375 @@
+"""The engine: creates runs, plays them, cancels them, restarts; the only owner of a log, its players and its readers.
+
+Faces ask it and never touch a log to write. A run is played by a task of the engine's own, begun at its creation or
+when the engine starts, and never by whoever reads it.
+
+Never here: HTTP, tokens, bytes of a transport. Where the rules come from: PROTOCOL, sections 2, 3, 5; the contract,
+"Promises of the reference server".
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Literal, assert_never
+
+from reattach_mockserver.engine.clock import RunClock
+from reattach_mockserver.engine.fold import Folds
+from reattach_mockserver.engine.hub import Hub
+from reattach_mockserver.engine.identity import Names, RandomNames, SeededNames
+from reattach_mockserver.engine.player import Player, Stage
+from reattach_mockserver.engine.publisher import Publisher, entry
+from reattach_mockserver.engine.score import dues, is_virtual, limits_of
+from reattach_mockserver.event import SETTLED, json_text
+from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord, SessionBusy
+from reattach_mockserver.moment import DETERMINISTIC_START_MS, moment, now_ms
+from reattach_mockserver.scenarios.script import (
+    CloseStreams,
+    ExpireTo,
+    ExpireTokens,
+    Kill,
+    NewEpoch,
+    Overload,
+    Release,
+    Restart,
+    ServerStep,
+)
+from reattach_mockserver.settings import Limits, Playable, Settings
+
+_SETTLE_WITHIN = 10.0  # seconds from a cancel to the run's settling (PROTOCOL, sections 2 and 5)
+_SNAPSHOT_KEPT_MS = 60_000
+_CREATE_ATTEMPTS = 3
+
+
+class UnknownScript(Exception):
+    """A run needs a script that this server was not given."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no scenario is called {name!r}")
+        self.name = name
+
+
+class NotSettledInTime(Exception):
+    """A run that was to be cancelled has not settled within the time the protocol allows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRun:
+    """A create that was found valid. `digest` stands for its body, `token` for the token that brought it."""
+
+    principal: str
+    key: str
+    digest: str
+    token: str
+    script: str
+    session_id: str | None = None
+    on_active: Literal["reject", "cancel"] = "reject"
+    metadata: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overloaded:
+    """Until when, in ms, the server refuses work, and with which status."""
+
+    until: int
+    status: int
+
+
+class Engine:
+    """See the module. Methods are called in one event loop, after `start`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.hub = Hub()
+        self.draining = False
+        self.revoked: set[str] = set()
+        self._log = settings.log
+        self._folds = Folds(self._log)
+        self._publisher = Publisher(self._log, self.hub)
+        self._names: Names = RandomNames()
+        self._overloaded: Overloaded | None = None
+        self._players: dict[str, tuple[Player, asyncio.Task[None]]] = {}
+        self._turns: dict[tuple[str, str], tuple[asyncio.Lock, int]] = {}
+        self._starting = asyncio.Lock()
+        self._restarting: asyncio.Task[None] | None = None
+        self._started = False
+
+    # Life
+
+    @property
+    def log(self) -> EventLog:
+        """The log, for reading. Writing it is the engine's."""
+        return self._log
+
+    async def start(self) -> None:
+        """Open the log and go on with every run in it that has not settled. A second call does nothing.
+
+        Raises:
+            UnknownScript: Such a run needs a script that this server was not given. Nothing was taken over.
+        """
+        async with self._starting:
+            if self._started:
+                return
+            await self._log.open()
+            unfinished = self._log.unfinished()
+            for run in unfinished:
+                self.playable(run.script)
+            self.revoked = set(self._log.revoked())
+            if self.settings.deterministic:
+                self._names = SeededNames(self.settings.seed or 0, self._log.counts().runs)
+            for run in unfinished:
+                self._play(await self._log.take_over(run.id))
+            self._started = True
+
+    async def stop(self) -> None:
+        """End every player and let go of the log. The runs go on when an engine starts on it again."""
+        tasks = [task for _, task in self._players.values()]
+        if self._restarting is not None and self._restarting is not asyncio.current_task():
+            tasks.append(self._restarting)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._players.clear()
+        if self._started:
+            self._started = False
+            await self._log.close()
+
+    async def restart(self) -> None:
+        """Do what the death and rebirth of a process would: cut all readers, forget all but the log, go on with it."""
+        self.hub.cut()
+        await self.stop()
+        self._folds = Folds(self._log)
+        self._overloaded = None
+        await self.start()
+
+    def drain(self) -> None:
+        """Refuse new attaches and creates from now on, and ask all readers to leave."""
+        self.draining = True
+        self.hub.close("draining")
+
+    # Creating
+
+    def playable(self, name: str) -> Playable:
+        """Return the script of this name.
+
+        Raises:
+            UnknownScript: There is none.
+        """
+        try:
+            return self.settings.scripts[name]
+        except KeyError:
+            raise UnknownScript(name) from None
+
+    @asynccontextmanager
+    async def turn(self, principal: str, key: str, seconds: float) -> AsyncIterator[None]:
+        """Hold the principal's key: creates under one key come one after the other.
+
+        Raises:
+            TimeoutError: The create before this one is still in flight after so many seconds.
+        """
+        place = (principal, key)
+        lock, holders = self._turns.get(place, (asyncio.Lock(), 0))
+        self._turns[place] = (lock, holders + 1)
+        try:
+            async with asyncio.timeout(seconds):
+                await lock.acquire()
+            try:
+                yield
+            finally:
+                lock.release()
+        finally:
+            lock, holders = self._turns.pop(place)
+            if holders > 1:
+                self._turns[place] = (lock, holders - 1)
+
+    async def create(self, new: NewRun) -> tuple[RunRecord, bool]:
+        """Create a run, or return the one of this key; it is durable and being played when this returns.
+
+        Returns:
+            The run, and whether this call made it.
+
+        Raises:
+            UnknownScript: There is no script of this name.
+            SessionBusy: The session has a run that has not settled, and `on_active` is to reject.
+            NotSettledInTime: That run was to be cancelled and has not settled.
+            TooManyRuns: The principal is at its limit.
+            LogUnavailable: The storage failed again and again.
+        """
+        self.playable(new.script)
+        try:
+            run, made = await self._create(new)
+        except SessionBusy as busy:
+            if new.on_active == "reject":
+                raise
+            await self._settle(busy.run_id, "superseded")
+            try:
+                run, made = await self._create(new)
+            except SessionBusy as again:
+                raise NotSettledInTime(again.run_id) from again
+        if made:
+            self._play(run)
+        return run, made
+
+    async def _create(self, new: NewRun) -> tuple[RunRecord, bool]:
+        at = DETERMINISTIC_START_MS if self.settings.deterministic else now_ms()
+        record = RunRecord(
+            id=self._names.run(),
+            number=0,
+            principal=new.principal,
+            key=new.key,
+            digest=new.digest,
+            session_id=new.session_id or self._names.session(),
+            script=new.script,
+            created_at=moment(at),
+            metadata=None if new.metadata is None else json_text(new.metadata),
+            token=new.token,
+        )
+        data = {"session_id": record.session_id, "continues": None, "metadata": new.metadata}
+        first = entry(record, "created", "run.created", data, time=record.created_at)
+        limit = self.settings.limits.runs_per_principal
+        for _ in range(_CREATE_ATTEMPTS - 1):
+            with suppress(LogUnavailable):
+                return await self._log.create(record, [first], runs_limit=limit)
+        return await self._log.create(record, [first], runs_limit=limit)
+
+    def _play(self, run: RunRecord) -> None:
+        playable = self.playable(run.script)
+        clock = RunClock(
+            virtual=is_virtual(playable), scripted=self.settings.deterministic, created_at=run.created_at, now=now_ms
+        )
+        stage = Stage(
+            run=run,
+            dues=dues(playable, self.settings.seed),
+            limits=self.limits(run),
+            clock=clock,
+            log=self._log,
+            publisher=self._publisher,
+            operate=self._operate,
+        )
+        player = Player(stage)
+        task = asyncio.create_task(player.play(), name=f"player of {run.id}")
+        self._players[run.id] = (player, task)
+        task.add_done_callback(lambda done: self._forget(run.id, done))
+
+    def _forget(self, run_id: str, task: asyncio.Task[None]) -> None:
+        if run_id in self._players and self._players[run_id][1] is task:
+            del self._players[run_id]
+
+    # Reading
+
+    def limits(self, run: RunRecord) -> Limits:
+        """Return the limits that hold for this run."""
+        playable = self.settings.scripts.get(run.script)
+        return self.settings.limits if playable is None else limits_of(playable, self.settings.limits)
+
+    async def run(self, run_id: str) -> RunRecord | None:
+        """Return the run as it is now; what has become too old is let go of first."""
+        run = self._log.run(run_id)
+        if run is None:
+            return None
+        at, wanted = now_ms(), run.trim_to
+        retention_ms = self.limits(run).retention_ms
+        if retention_ms is not None:
+            wanted = max(wanted, self._log.first_since(run_id, at - retention_ms))
+        if wanted > run.first_sequence:
+            run = await self._log.trim(run_id, wanted, at)
+        return run
+
+    async def snapshot(self, run: RunRecord) -> tuple[RunRecord, dict[str, Any]]:
+        """Return a run and its state at one boundary; the events after it are kept for a minute from now."""
+        state = self._folds.at(run)
+        limits = self.limits(run)
+        if limits.retention_events is not None or limits.retention_ms is not None or run.trim_to > 1:
+            at = now_ms()
+            run = await self._log.pin(run.id, state["sequence"], at, at + _SNAPSHOT_KEPT_MS)
+        return run, state
+
+    def overloaded(self) -> int | None:
+        """Return the status with which work is refused at the moment, None if it is not."""
+        if self._overloaded is not None and now_ms() < self._overloaded.until:
+            return self._overloaded.status
+        return None
+
+    def overload(self, ms: int, status: int) -> None:
+        """Refuse work for a while."""
+        self._overloaded = Overloaded(now_ms() + ms, status)
+
+    # Acting
+
+    async def cancel(self, run: RunRecord) -> RunRecord:
+        """Record that the run is to be cancelled; it settles on its own soon after.
+
+        Nothing happens to a settled run, but that the actions of a paused one come to `cancelled`.
+        """
+        if run.status in SETTLED:
+            return await self._log.resolve(run.id, "cancelled", now_ms())
+        return await self._cancel(run.id, "requested")
+
+    async def _cancel(self, run_id: str, reason: str) -> RunRecord:
+        run = await self._log.ask_cancel(run_id, reason)
+        player = self._players.get(run_id)
+        if player is not None and run.status not in SETTLED:
+            player[0].cancel(run.cancel_reason or reason)
+        return run
+
+    async def _settle(self, run_id: str, reason: str) -> None:
+        run = await self._cancel(run_id, reason)
+        with self.hub.watching(run_id, run.principal, stream=False) as watcher:
+            try:
+                async with asyncio.timeout(_SETTLE_WITHIN):
+                    while (now := self._log.run(run_id)) is not None and now.status not in SETTLED:
+                        await watcher.wait(None)
+            except TimeoutError:
+                raise NotSettledInTime(run_id) from None
+
+    async def new_epoch(self, run_id: str, keep: int | None = None) -> RunRecord:
+        """Replace the run's log: a new epoch; `keep` loses the events after that sequence, as a lost tail would."""
+        playing = self._players.pop(run_id, None)
+        if playing is not None:
+            playing[1].cancel()
+            await asyncio.gather(playing[1], return_exceptions=True)
+        run = await self._log.renew(run_id, keep)
+        self.hub.wake(run_id)
+        if run.status not in SETTLED:
+            self._play(run)
+        return run
+
+    async def expire(self, run_id: str, first: int) -> RunRecord:
+        """Let go of the events before `first`, as retention would."""
+        run = await self._log.trim(run_id, first, now_ms())
+        self.hub.wake(run_id)
+        return run
+
+    async def _operate(self, run: RunRecord, step: ServerStep) -> RunRecord:
+        match step:
+            case Restart():
+                return await self._restart_from_within()
+            case Kill():
+                if self.settings.kill is not None:
+                    self.settings.kill()
+                return await self._restart_from_within()
+            case NewEpoch():
+                run = await self._log.renew(run.id)
+                self.hub.wake(run.id)
+                return run
+            case CloseStreams():
+                self.hub.close("max_age", run.id)
+            case ExpireTokens():
+                if run.token:
+                    self.revoked.add(run.token)
+                    await self._log.revoke(run.token)
+            case ExpireTo(sequence=sequence):
+                return await self.expire(run.id, sequence)
+            case Overload(ms=ms, status=status):
+                self.overload(ms, status)
+            case Release():
+                raise AssertionError("a release is an event, appended by the player")
+            case _:
+                assert_never(step)
+        return run
+
+    async def _restart_from_within(self) -> RunRecord:
+        # The player that asks for it is among those that end, so it cannot wait for it itself.
+        self._restarting = asyncio.create_task(self.restart(), name="restart")
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError("unreachable: the restart cancels this player")

@@ -1,0 +1,275 @@
+"""Plays one run: driven by the engine's clock, never by a reader, and gone on with where the log ends.
+
+Each step leaves an event, or a mark, under its path. A player that begins reads those from the log and passes over
+what was played, so a killed server repeats nothing. A tool's call is durable before its effect, the effect is guarded
+by its operation id, and the result comes after it: whatever the instruction at which the process dies, the effect counts
+once. What comes without a wait in between is appended together.
+
+Never here: who reads, what a request looks like, how a log keeps things. Checked by tests/mockserver/test_player.py and
+tests/system/test_kill_server.py.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from reattach_mockserver.engine.clock import RunClock
+from reattach_mockserver.engine.inventory import Inventory
+from reattach_mockserver.engine.publisher import Publisher, entry, event_id, settling
+from reattach_mockserver.engine.timeline import Act, Due
+from reattach_mockserver.event import Entry
+from reattach_mockserver.logs.base import Effect, EventLog, RunRecord, RunSettled, WriterLost
+from reattach_mockserver.moment import moment
+from reattach_mockserver.scenarios.expand import CallTool, Emit, Finish, Operate, Pause, SettleTool
+from reattach_mockserver.scenarios.script import Release, ServerStep
+from reattach_mockserver.settings import Limits
+
+_SETTLING_TYPES = frozenset({"run.paused", "run.completed", "run.failed", "run.cancelled"})
+_BATCH_EVENTS = 64
+_BATCH_BYTES = 262_144
+
+_logger = logging.getLogger(__name__)
+
+
+class _Cancelled(Exception):
+    """The run is to settle as cancelled, now."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """What a player needs: its run, what to play, its limits and clock, where to append.
+
+    `operate` does a server step and returns the run's record as it is then.
+    """
+
+    run: RunRecord
+    dues: Iterator[Due]
+    limits: Limits
+    clock: RunClock
+    log: EventLog
+    publisher: Publisher
+    operate: Callable[[RunRecord, ServerStep], Awaitable[RunRecord]]
+
+
+class Player:
+    """One run's play. `play` returns when the run has settled, or is somebody else's."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._run = stage.run
+        self._inventory = Inventory()
+        self._pending: list[Entry] = []
+        self._pending_bytes = 0
+        self._at_ms = 0
+        self._cancel = asyncio.Event()
+        self._reason = stage.run.cancel_reason or ""
+        if stage.run.cancel_reason is not None:
+            self._cancel.set()
+
+    def cancel(self, reason: str) -> None:
+        """Settle the run as cancelled at the next step; a tool in flight stands in `unknown`."""
+        self._reason = reason
+        self._cancel.set()
+
+    async def play(self) -> None:
+        """Play what the log does not hold yet, until the run settles. Raises nothing but cancellation."""
+        try:
+            await self._play()
+        except (WriterLost, RunSettled):
+            pass  # the run is another's, or it is over: either way nothing is left to do here
+        except Exception:
+            # A run that nobody plays would stand as running for ever: its failure is an event as well.
+            _logger.exception("run %s failed inside the engine", self._run.id)
+            with suppress(WriterLost, RunSettled):
+                await self._fail("internal", "the engine failed; see the server's log")
+
+    async def _play(self) -> None:
+        stage, played = self._stage, self._stage.log.steps(self._run.id)
+        try:
+            if "started" not in played:
+                self._offer("started", "run.started", {}, status="running")
+            for due in stage.dues:
+                if due.act is None:
+                    continue
+                self._at_ms = due.at_ms
+                if due.act.path in played:
+                    stage.clock.passed(due.at_ms)
+                    self._pass_over(due.act)
+                    continue
+                await self._rest_until(due.at_ms)
+                if await self._act(due.act):
+                    return
+        except _Cancelled as cancelled:
+            await self._settle_cancelled(cancelled.reason)
+
+    async def _rest_until(self, at_ms: int) -> None:
+        """Let what is pending go out before any wait; raise _Cancelled if a cancel was recorded."""
+        if self._stage.clock.delay(at_ms) > 0 or self._full():
+            await self._flush()
+        while (delay := self._stage.clock.delay(at_ms)) > 0 and not self._cancel.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._cancel.wait(), delay)
+        self._check_cancel()
+
+    def _check_cancel(self) -> None:
+        if self._cancel.is_set():
+            raise _Cancelled(self._reason)
+
+    def _full(self) -> bool:
+        return len(self._pending) >= _BATCH_EVENTS or self._pending_bytes >= _BATCH_BYTES
+
+    async def _act(self, act: Act) -> bool:
+        """Do one step; return whether it settled the run."""
+        match act:
+            case Emit(type=kind) if kind in _SETTLING_TYPES:
+                await self._fail("reserved_type", f"a script cannot append {kind!r}: it would not be the last event")
+                return True
+            case Emit():
+                return await self._emit(act.path, act.type, act.data, text=act.text)
+            case CallTool():
+                operation_id = self._operation_id(act)
+                self._inventory.called(operation_id, act.call)
+                return await self._emit(act.path, "tool.call", act.call.call_data(operation_id))
+            case SettleTool():
+                return await self._settle_tool(act)
+            case Operate(step=Release(release=release)):
+                return await self._emit(act.path, "release.changed", {"release": release}, release=release)
+            case Operate():
+                await self._flush()
+                await self._stage.log.mark(self._run.id, act.path)
+                self._run = await self._stage.operate(self._run, act.step)
+                return False
+            case Pause():
+                return await self._pause(act)
+            case Finish():
+                return await self._finish(act)
+            case _:
+                assert_never(act)
+
+    def _pass_over(self, act: Act) -> None:
+        match act:
+            case CallTool():
+                self._inventory.called(self._operation_id(act), act.call)
+            case SettleTool():
+                self._inventory.settled(self._operation_id(act), act.call)
+            case _:
+                pass
+
+    def _operation_id(self, act: CallTool | SettleTool) -> str:
+        # Made from the place, before the first attempt, so that every attempt has the same.
+        place = act.path.rpartition(".")[0]
+        return act.call.operation_id or f"op_{self._tag()}_{place}"
+
+    def _tag(self) -> str:
+        return self._run.id.removeprefix("run_")
+
+    async def _settle_tool(self, act: SettleTool) -> bool:
+        operation_id = self._operation_id(act)
+        await self._flush()
+        self._check_cancel()
+        if act.call.error is None:
+            await self._stage.log.perform(
+                Effect(self._run.id, operation_id, act.call.tool, reversible=act.call.reversible)
+            )
+        self._inventory.settled(operation_id, act.call)
+        return await self._emit(act.path, "tool.result", act.call.result_data(operation_id))
+
+    async def _emit(
+        self, path: str, kind: str, data: Any, *, text: str | None = None, release: str | None = None
+    ) -> bool:
+        self._offer(path, kind, data, text=text, release=release)
+        size = self._pending[-1].size
+        if size <= self._stage.limits.event_bytes:
+            return False
+        self._pending.pop()
+        await self._fail(
+            "event_too_large", f"event {kind!r} of {size} bytes is above the limit of {self._stage.limits.event_bytes}"
+        )
+        return True
+
+    def _offer(
+        self,
+        path: str,
+        kind: str,
+        data: Any,
+        *,
+        text: str | None = None,
+        status: str | None = None,
+        release: str | None = None,
+    ) -> None:
+        time = self._stage.clock.time(self._at_ms)
+        offered = entry(self._run, path, kind, data, time=time, text=text, status=status, release=release)
+        self._pending.append(offered)
+        self._pending_bytes += offered.size
+
+    async def _flush(self) -> None:
+        if not self._pending:
+            return
+        entries, self._pending, self._pending_bytes = self._pending, [], 0
+        self._run = await self._stage.publisher.publish(self._run, entries, self._stage.limits.retention_events)
+        # A log that never waits would keep the loop: let readers have it between two appends.
+        await asyncio.sleep(0)
+
+    async def _pause(self, pause: Pause) -> bool:
+        actions = []
+        for index, action in enumerate(pause.actions):
+            path = f"{pause.path}.{index}"
+            expires = None
+            if action.expires_in_ms is not None:
+                expires = moment(self._stage.clock.ms(self._at_ms) + action.expires_in_ms)
+            required = {
+                "id": action.id,
+                "kind": action.kind,
+                "source_event_id": event_id(self._run, path),
+                "thread": action.thread,
+                "tool": action.tool,
+                "arguments": action.arguments,
+                "operation_id": action.operation_id or f"op_{self._tag()}_{path}",
+                "expires_at": expires,
+                "resolution": None,
+            }
+            actions.append(required)
+            self._offer(path, "action.required", {"action": required})
+        return await self._settle(pause.path, "requires_action", {"required_actions": actions})
+
+    async def _finish(self, finish: Finish) -> bool:
+        match finish.status:
+            case "completed":
+                return await self._settle(finish.path, "completed", {"result": finish.result})
+            case "failed":
+                problem = finish.problem
+                error = None if problem is None else {"code": problem.code, "message": problem.message}
+                return await self._settle(finish.path, "failed", {"error": error})
+            case "cancelled":
+                await self._settle_cancelled("scenario")
+                return True
+            case _:
+                assert_never(finish.status)
+
+    async def _settle(self, path: str, status: str, data: Any) -> bool:
+        settle = settling(self._run, path, status, data, self._stage.clock, self._at_ms)
+        if settle.size > self._stage.limits.event_bytes:
+            await self._fail("event_too_large", f"the settling event has {settle.size} bytes")
+            return True
+        self._pending.append(settle)
+        await self._flush()
+        return True
+
+    async def _fail(self, code: str, message: str) -> None:
+        error = {"error": {"code": code, "message": message}}
+        await self._flush()
+        self._pending.append(settling(self._run, "failed", "failed", error, self._stage.clock, self._at_ms))
+        await self._flush()
+
+    async def _settle_cancelled(self, reason: str) -> None:
+        await self._flush()
+        data = {"reason": reason, "operations": self._inventory.lists()}
+        self._pending.append(settling(self._run, "cancelled", "cancelled", data, self._stage.clock, self._at_ms))
+        await self._flush()

@@ -1,0 +1,91 @@
+"""The one path by which an event becomes visible: durable in the log, then a wake-up. Nothing else appends.
+
+Where the rules come from: the contract, "Promises of the reference server": durable before visible; an append whose
+answer was lost is sent again under the same ids.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from reattach_mockserver.engine.clock import RunClock
+from reattach_mockserver.engine.hub import Hub
+from reattach_mockserver.event import Entry, json_text
+from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord
+from reattach_mockserver.moment import now_ms
+
+_ATTEMPTS = 8
+_FIRST_PAUSE = 0.05  # seconds; doubled after each failure, 6 s in all
+
+
+def event_id(run: RunRecord, step: str) -> str:
+    """Choose the id of the event that a step leaves: the same in every attempt, another in another incarnation."""
+    return "evt_" + hashlib.sha256(f"{run.epoch}:{step}".encode()).hexdigest()[:24]
+
+
+def entry(
+    run: RunRecord,
+    step: str,
+    kind: str,
+    data: Any,
+    *,
+    time: str,
+    text: str | None = None,
+    status: str | None = None,
+    release: str | None = None,
+) -> Entry:
+    """Make an entry of the run. `status`: what the run is with it; if that settles it, `data` is the outcome.
+
+    Raises:
+        ValueError: The data hold a number that is not finite.
+    """
+    data_text = json_text(data)
+    return Entry(
+        id=event_id(run, step),
+        step=step,
+        type=kind,
+        time=time,
+        at=now_ms(),
+        data=data_text,
+        text=None if text is None else json_text(text),
+        status=status,
+        outcome=data_text if status is not None else None,
+        release=release,
+    )
+
+
+def settling(run: RunRecord, step: str, status: str, data: Any, clock: RunClock, at_ms: int) -> Entry:
+    """Make the run's settling event."""
+    kind = "run.paused" if status == "requires_action" else f"run.{status}"
+    return entry(run, step, kind, data, time=clock.time(at_ms), status=status)
+
+
+class Publisher:
+    """Appends for one engine."""
+
+    def __init__(self, log: EventLog, hub: Hub) -> None:
+        self._log = log
+        self._hub = hub
+
+    async def publish(self, run: RunRecord, entries: Sequence[Entry], keep: int | None) -> RunRecord:
+        """Append all entries under the run's writer token, then wake its readers.
+
+        Raises:
+            WriterLost: Another writer has the run.
+            RunSettled: The run has settled.
+            LogUnavailable: The storage failed again and again.
+        """
+        pause = _FIRST_PAUSE
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                record, _ = await self._log.append(run.id, run.writer, entries, keep=keep)
+            except LogUnavailable:
+                if attempt == _ATTEMPTS:
+                    raise
+                await asyncio.sleep(pause)
+                pause *= 2
+            else:
+                self._hub.wake(run.id)
+                return record
+        raise AssertionError("unreachable: the last attempt returns or raises")

@@ -1,0 +1,32 @@
+"""What a run plays, whatever it was made from: a script or a recording becomes one row of due steps.
+
+Checked by tests/mockserver/test_player.py.
+"""
+
+from collections.abc import Iterator
+
+from reattach_mockserver.engine.timeline import Due, timeline
+from reattach_mockserver.scenarios.expand import plan
+from reattach_mockserver.scenarios.recording import Recording
+from reattach_mockserver.scenarios.replay import plan_recording
+from reattach_mockserver.scenarios.script import Script
+from reattach_mockserver.settings import Limits, Playable
+
+
+def dues(playable: Playable, seed: int | None) -> Iterator[Due]:
+    """Lay out what is played; `seed` takes the place of a script's own."""
+    match playable:
+        case Script():
+            return timeline(plan(playable, seed), playable.seed if seed is None else seed)
+        case Recording():
+            return timeline(plan_recording(playable), 0)
+
+
+def limits_of(playable: Playable, limits: Limits) -> Limits:
+    """Return the server's limits with what the script asks for its own runs."""
+    return limits.with_script(playable.limits) if isinstance(playable, Script) else limits
+
+
+def is_virtual(playable: Playable) -> bool:
+    """Tell whether waits take no time."""
+    return isinstance(playable, Script) and playable.clock == "virtual"

@@ -1,0 +1,96 @@
+"""Runs an application on a port with uvicorn, and ends it in order: refuse, close, stop.
+
+Shared by the command and by the server inside a test's process. Knows no argument and prints nothing.
+"""
+
+import asyncio
+import importlib.util
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import uvicorn
+
+from reattach_mockserver.app import Application
+
+_DRAIN_SECONDS = 2.0  # how long open streams are given to take their last block
+_HEADER_BYTES = 262_144  # above the protocol's limit, so that the refusal is ours; beyond it a bare close
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes a free one.
+
+    Raises:
+        OSError: The address cannot be had.
+    """
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(2048)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the address under which the socket is reached."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to whoever runs it, and says when it accepts."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+
+async def host(app: Application, listener: socket.socket, stop: asyncio.Event, ready: Callable[[], None]) -> None:
+    """Serve on the socket until `stop` is set, then drain: new work is refused, streams are closed, players end.
+
+    `ready` is called once connections are taken.
+
+    Raises:
+        UnknownScript: The log holds an unfinished run of a script that the application was not given.
+    """
+    await app.engine.start()
+    config = uvicorn.Config(
+        app,
+        loop="asyncio",
+        http="httptools" if importlib.util.find_spec("httptools") else "h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",  # a stream that is cut on purpose is not an error of the application
+        access_log=False,
+        server_header=False,
+        date_header=not app.engine.settings.deterministic,
+        proxy_headers=False,
+        h11_max_incomplete_event_size=_HEADER_BYTES,
+        timeout_graceful_shutdown=1,
+    )
+    server = _Server(config, ready)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+        app.engine.drain()
+        await app.engine.hub.empty(_DRAIN_SECONDS)
+    finally:
+        stopping.cancel()
+        server.should_exit = True
+        await serving
+        await app.engine.stop()

@@ -1,0 +1,245 @@
+"""The event log: who gives out sequences and epochs, and what every implementation promises.
+
+The law (tests/contracts/test_event_logs.py runs it on each implementation):
+
+1. *Durable before visible.* A read, by anyone, sees an event only after the append that brought it is as
+   durable as the log ever makes it. A write's future is done after that, never before.
+2. *One order without holes.* The log gives sequences, from 1, in the order of its transactions, however many
+   producers append at once. An event's JSON text is made there and never again.
+3. *Idempotent by id.* An entry whose id the run holds already is not appended a second time; its stored form
+   is returned. So an append whose answer was lost may be sent again, also the settling one.
+4. *Conditional.* An append is refused as a whole, with nothing written, if its writer token is not the run's
+   (`WriterLost`: somebody took over) or if the run has settled and an entry is new (`RunSettled`).
+5. *Together.* A run, its key, its session, its first events and what its creation lets lapse are one transaction;
+   so are a settling event and the run's status.
+6. *Never behind.* A run's record read after an event was visible is at least as new as that event.
+7. *After an indefinite error* (a failed fsync) the log is reopened and read again; who was waiting gets
+   `LogUnavailable` and may repeat the same call.
+
+**To add a log:** one file, one class with these methods; the arithmetic of records is `advance.py`, not yours.
+Reads are plain calls and must be quick (an indexed range); writes are awaited. Then a line in the contract
+suite's list. Nothing here knows a script, a subscriber or HTTP.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from reattach_mockserver.event import Entry, Stored
+
+Durability: TypeAlias = Literal["memory", "process", "power"]
+
+
+class LogError(Exception):
+    """A write was refused, or its outcome is not known."""
+
+
+class WriterLost(LogError):
+    """Another writer has taken the run over; nothing was written."""
+
+
+class RunSettled(LogError):
+    """The run has settled; nothing was written."""
+
+
+class SessionBusy(LogError):
+    """The session has a run that is not settled; nothing was written."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(run_id)
+        self.run_id = run_id
+
+
+class TooManyRuns(LogError):
+    """The principal has as many runs as it may have that are not settled; nothing was written."""
+
+
+class LogUnavailable(LogError):
+    """The storage failed: the write may or may not have happened. Repeating the same call is safe."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run as the log knows it. Fields are columns, in order; JSON members are texts.
+
+    `outcome`: the data of the settling event. `resolution`: what all actions of a paused run came to,
+    at `resolved_at` ms. `trim_to`: the first sequence that retention wants kept; `first_sequence` follows
+    it as far as `pins`, JSON `[[sequence, until_ms], …]` of snapshots handed out, allow. `cancel_reason`: a
+    cancel was recorded. `token`: digest of the token that created it, "" without one.
+    """
+
+    id: str
+    number: int
+    principal: str
+    key: str
+    digest: str
+    session_id: str
+    script: str
+    created_at: str
+    metadata: str | None
+    token: str
+    incarnation: int = 1
+    status: str = "queued"
+    first_sequence: int = 1
+    last_sequence: int = 0
+    last_id: str | None = None
+    last_time: str = ""
+    last_at: int = 0
+    ended_at: str | None = None
+    outcome: str | None = None
+    release: str | None = None
+    continues: str | None = None
+    continued_by: str | None = None
+    cancel_reason: str | None = None
+    writer: int = 1
+    resolution: str | None = None
+    resolved_at: int | None = None
+    trim_to: int = 1
+    pins: str | None = None
+
+    @property
+    def epoch(self) -> str:
+        """The identity of this incarnation of the run's log."""
+        return f"{self.id.removeprefix('run_')}-{self.incarnation}"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """A session of a principal; two principals may use the same id without knowing of each other."""
+
+    principal: str
+    id: str
+    created_at: str
+    last_run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One side effect of a tool, done at most once for its run and operation id.
+
+    `attempts` counts how often the engine came to do it; what was done counts as one.
+    """
+
+    run_id: str
+    operation_id: str
+    tool: str
+    reversible: bool
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much work the log knows of, for whoever compares it with what was asked."""
+
+    runs: int
+    events: int
+    effects: int
+    effect_attempts: int
+
+
+class EventLog(Protocol):
+    """Where runs and their events are. See this module's docstring for the law."""
+
+    @property
+    def name(self) -> str:
+        """What to call it to a person: `memory`, or a path."""
+
+    @property
+    def durability(self) -> Durability:
+        """What a write that has been answered survives."""
+
+    async def open(self) -> None:
+        """Make ready for use; called in the event loop that will use it, again after `close`."""
+
+    async def close(self) -> None:
+        """Finish what was asked for and let go of the storage."""
+
+    async def create(
+        self, run: RunRecord, entries: Sequence[Entry], *, runs_limit: int | None = None
+    ) -> tuple[RunRecord, bool]:
+        """Create the run with its first events, or return the one that has its principal's key already.
+
+        Actions of paused runs in its session lapse. `number` is given by the log.
+
+        Returns:
+            The run as it is now, and whether this call made it.
+
+        Raises:
+            SessionBusy: A run of the session is not settled.
+            TooManyRuns: `runs_limit` runs of the principal are not settled.
+        """
+
+    async def append(
+        self, run_id: str, writer: int, entries: Sequence[Entry], *, keep: int | None = None
+    ) -> tuple[RunRecord, tuple[Stored, ...]]:
+        """Append all entries or none; return the run and the stored form of each, in the order given.
+
+        `keep` is how many events the run's retention wants kept, None for all.
+
+        Raises:
+            WriterLost: See rule 4.
+            RunSettled: See rule 4.
+        """
+
+    async def take_over(self, run_id: str) -> RunRecord:
+        """Give the run a new writer token: whoever wrote before appends nothing more."""
+
+    async def ask_cancel(self, run_id: str, reason: str) -> RunRecord:
+        """Record that the run is to be cancelled, unless it has settled. The first reason stays."""
+
+    async def resolve(self, run_id: str, resolution: str, at: int) -> RunRecord:
+        """Record what a paused run's actions came to, unless they came to something already."""
+
+    async def trim(self, run_id: str, first: int, at: int) -> RunRecord:
+        """Let go of the events before `first`, as far as pins allow. Never takes back a trim."""
+
+    async def pin(self, run_id: str, sequence: int, at: int, until: int) -> RunRecord:
+        """Keep the events after `sequence` until `until`, in ms."""
+
+    async def renew(self, run_id: str, keep: int | None = None) -> RunRecord:
+        """Begin a new epoch with a new writer token; `keep` drops the events after that sequence."""
+
+    async def mark(self, run_id: str, step: str) -> None:
+        """Remember that a step which leaves no event was played."""
+
+    async def perform(self, effect: Effect) -> Effect:
+        """Do a side effect unless it was done, count the attempt, and return what the ledger holds."""
+
+    async def revoke(self, token: str) -> None:
+        """Remember that the token of this digest is good no more."""
+
+    def run(self, run_id: str) -> RunRecord | None:
+        """Return the run."""
+
+    def by_key(self, principal: str, key: str) -> RunRecord | None:
+        """Return the run that was created under this key."""
+
+    def read(self, run_id: str, after: int, limit: int, max_bytes: int) -> tuple[Stored, ...]:
+        """Return the events after `after`, at most `limit`, and no more than `max_bytes` but for the first."""
+
+    def event_id(self, run_id: str, sequence: int) -> str | None:
+        """Return the id of the event there, also of a trimmed one; None if there never was one."""
+
+    def first_since(self, run_id: str, at: int) -> int:
+        """Return the sequence of the first event appended at or after `at` ms; the last one + 1 if none."""
+
+    def session(self, principal: str, session_id: str) -> SessionRecord | None:
+        """Return the session."""
+
+    def session_runs(self, principal: str, session_id: str, after: int, limit: int) -> tuple[RunRecord, ...]:
+        """Return the session's runs whose number is above `after`, oldest first."""
+
+    def unfinished(self, principal: str | None = None) -> tuple[RunRecord, ...]:
+        """Return the runs that have not settled, oldest first; of all principals if None."""
+
+    def steps(self, run_id: str) -> frozenset[str]:
+        """Return the steps whose event the run holds, and those that were marked."""
+
+    def effects(self, run_id: str) -> tuple[Effect, ...]:
+        """Return the run's side effects, in the order in which they were done."""
+
+    def revoked(self) -> frozenset[str]:
+        """Return the digests of the tokens that are good no more."""
+
+    def counts(self) -> Counts:
+        """Count."""

@@ -1,0 +1,212 @@
+# ruff: noqa: D102 (the methods are documented once, in the seam)
+"""A log that forgets with its process: for tests, demos and scenarios that need no restart.
+
+Nothing here is durable and nothing waits, so each method is one transaction of the event loop. The same
+law as every log (`base.py`), but for what survives.
+"""
+
+import dataclasses
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+
+from reattach_mockserver.event import SETTLED, Entry, Stored
+from reattach_mockserver.logs.advance import advance, pinned, renewed, trimmed
+from reattach_mockserver.logs.base import (
+    Counts,
+    Durability,
+    Effect,
+    RunRecord,
+    SessionBusy,
+    SessionRecord,
+    TooManyRuns,
+)
+
+
+@dataclasses.dataclass(slots=True)
+class _Run:
+    """A run's record and its events, the one of sequence n at n - 1."""
+
+    record: RunRecord
+    events: list[Stored] = dataclasses.field(default_factory=list)
+    entries: list[Entry] = dataclasses.field(default_factory=list)
+    by_id: dict[str, Stored] = dataclasses.field(default_factory=dict)
+    steps: set[str] = dataclasses.field(default_factory=set)
+
+
+class MemoryLog:
+    """See the module; see `base.EventLog` for what the methods promise."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, _Run] = {}
+        self._keys: dict[tuple[str, str], str] = {}
+        self._sessions: dict[tuple[str, str], tuple[SessionRecord, list[str]]] = {}
+        self._active: dict[str, _Run] = {}
+        self._effects: dict[tuple[str, str], Effect] = {}
+        self._revoked: set[str] = set()
+
+    @property
+    def name(self) -> str:
+        return "memory"
+
+    @property
+    def durability(self) -> Durability:
+        return "memory"
+
+    async def open(self) -> None:
+        """Nothing to do."""
+
+    async def close(self) -> None:
+        """Nothing to do: an engine that opens it again finds its runs."""
+
+    async def create(
+        self, run: RunRecord, entries: Sequence[Entry], *, runs_limit: int | None = None
+    ) -> tuple[RunRecord, bool]:
+        known = self.by_key(run.principal, run.key)
+        if known is not None:
+            return known, False
+        place = (run.principal, run.session_id)
+        session, others = self._sessions.get(place, (None, []))
+        for other in others:
+            if other in self._active:
+                raise SessionBusy(other)
+        if runs_limit is not None and len(self.unfinished(run.principal)) >= runs_limit:
+            raise TooManyRuns(run.principal)
+        for other in others:
+            self._resolve(self._runs[other], "lapsed", entries[0].at)
+        held = _Run(replace(run, number=len(self._runs) + 1))
+        self._runs[run.id] = self._active[run.id] = held
+        self._keys[run.principal, run.key] = run.id
+        created_at = run.created_at if session is None else session.created_at
+        self._sessions[place] = (SessionRecord(*place, created_at, run.id), [*others, run.id])
+        self._append(held, run.writer, entries, None)
+        return held.record, True
+
+    async def append(
+        self, run_id: str, writer: int, entries: Sequence[Entry], *, keep: int | None = None
+    ) -> tuple[RunRecord, tuple[Stored, ...]]:
+        held = self._runs[run_id]
+        return held.record, self._append(held, writer, entries, keep)
+
+    def _append(self, held: _Run, writer: int, entries: Sequence[Entry], keep: int | None) -> tuple[Stored, ...]:
+        held.record, stored, new = advance(held.record, writer, entries, held.by_id, keep)
+        for entry, event in new:
+            held.events.append(event)
+            held.entries.append(entry)
+            held.by_id[entry.id] = event
+            held.steps.add(entry.step)
+        if held.record.status in SETTLED:
+            self._active.pop(held.record.id, None)
+        return stored
+
+    async def take_over(self, run_id: str) -> RunRecord:
+        return self._change(run_id, writer=self._runs[run_id].record.writer + 1)
+
+    async def ask_cancel(self, run_id: str, reason: str) -> RunRecord:
+        record = self._runs[run_id].record
+        if record.status in SETTLED or record.cancel_reason is not None:
+            return record
+        return self._change(run_id, cancel_reason=reason)
+
+    async def resolve(self, run_id: str, resolution: str, at: int) -> RunRecord:
+        self._resolve(self._runs[run_id], resolution, at)
+        return self._runs[run_id].record
+
+    @staticmethod
+    def _resolve(held: _Run, resolution: str, at: int) -> None:
+        if held.record.status == "requires_action" and held.record.resolution is None:
+            held.record = replace(held.record, resolution=resolution, resolved_at=at)
+
+    async def trim(self, run_id: str, first: int, at: int) -> RunRecord:
+        held = self._runs[run_id]
+        held.record = trimmed(held.record, first, at)
+        return held.record
+
+    async def pin(self, run_id: str, sequence: int, at: int, until: int) -> RunRecord:
+        held = self._runs[run_id]
+        held.record = pinned(held.record, sequence, at, until)
+        return held.record
+
+    async def renew(self, run_id: str, keep: int | None = None) -> RunRecord:
+        held = self._runs[run_id]
+        last = None if keep is None else held.events[keep - 1]
+        if keep is not None:
+            for entry in held.entries[keep:]:
+                del held.by_id[entry.id]
+                held.steps.discard(entry.step)
+            del held.events[keep:], held.entries[keep:]
+        held.record = renewed(held.record, last, held.entries[-1].time)
+        if held.record.status not in SETTLED:
+            self._active[run_id] = held
+        return held.record
+
+    async def mark(self, run_id: str, step: str) -> None:
+        self._runs[run_id].steps.add(step)
+
+    async def perform(self, effect: Effect) -> Effect:
+        place = (effect.run_id, effect.operation_id)
+        done = self._effects.get(place)
+        self._effects[place] = effect if done is None else replace(done, attempts=done.attempts + 1)
+        return self._effects[place]
+
+    async def revoke(self, token: str) -> None:
+        self._revoked.add(token)
+
+    def _change(self, run_id: str, *, writer: int | None = None, cancel_reason: str | None = None) -> RunRecord:
+        held = self._runs[run_id]
+        held.record = replace(
+            held.record, writer=writer or held.record.writer, cancel_reason=cancel_reason or held.record.cancel_reason
+        )
+        return held.record
+
+    def run(self, run_id: str) -> RunRecord | None:
+        held = self._runs.get(run_id)
+        return None if held is None else held.record
+
+    def by_key(self, principal: str, key: str) -> RunRecord | None:
+        return self.run(self._keys.get((principal, key), ""))
+
+    def read(self, run_id: str, after: int, limit: int, max_bytes: int) -> tuple[Stored, ...]:
+        page: list[Stored] = []
+        for event in self._runs[run_id].events[after : after + limit]:
+            max_bytes -= len(event.body)
+            if page and max_bytes < 0:
+                break
+            page.append(event)
+        return tuple(page)
+
+    def event_id(self, run_id: str, sequence: int) -> str | None:
+        events = self._runs[run_id].events
+        return events[sequence - 1].id if 1 <= sequence <= len(events) else None
+
+    def first_since(self, run_id: str, at: int) -> int:
+        return bisect_left(self._runs[run_id].entries, at, key=lambda entry: entry.at) + 1
+
+    def session(self, principal: str, session_id: str) -> SessionRecord | None:
+        return self._sessions.get((principal, session_id), (None, []))[0]
+
+    def session_runs(self, principal: str, session_id: str, after: int, limit: int) -> tuple[RunRecord, ...]:
+        _, ids = self._sessions.get((principal, session_id), (None, []))
+        records = (self._runs[run_id].record for run_id in ids)
+        return tuple(record for record in records if record.number > after)[:limit]
+
+    def unfinished(self, principal: str | None = None) -> tuple[RunRecord, ...]:
+        records = (held.record for held in self._active.values())
+        return tuple(record for record in records if principal is None or record.principal == principal)
+
+    def steps(self, run_id: str) -> frozenset[str]:
+        return frozenset(self._runs[run_id].steps)
+
+    def effects(self, run_id: str) -> tuple[Effect, ...]:
+        return tuple(effect for effect in self._effects.values() if effect.run_id == run_id)
+
+    def revoked(self) -> frozenset[str]:
+        return frozenset(self._revoked)
+
+    def counts(self) -> Counts:
+        return Counts(
+            runs=len(self._runs),
+            events=sum(len(held.events) for held in self._runs.values()),
+            effects=len(self._effects),
+            effect_attempts=sum(effect.attempts for effect in self._effects.values()),
+        )

@@ -1,0 +1,76 @@
+"""What one server is told: limits, scripts, tokens, the log. Values only; reads no file and no environment.
+
+Where the defaults come from: PROTOCOL, sections 7 and 8; the heartbeat is below 20 s, since common proxies cut
+a quiet connection at 60 s.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from reattach_mockserver.bearer import Tokens
+from reattach_mockserver.logs.base import EventLog
+from reattach_mockserver.logs.memory import MemoryLog
+from reattach_mockserver.scenarios.recording import Recording
+from reattach_mockserver.scenarios.script import Limits as ScriptLimits
+from reattach_mockserver.scenarios.script import LineEnd, Script
+
+Playable: TypeAlias = Script | Recording
+"""What a run can play."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the server holds itself to. None: no limit. Durations in ms, sizes in bytes."""
+
+    heartbeat_ms: int = 15_000
+    stream_age_ms: int | None = None
+    retention_events: int | None = None
+    retention_ms: int | None = None
+    key_retention_ms: int | None = None
+    event_bytes: int = 1_048_576
+    body_bytes: int = 1_048_576
+    header_bytes: int = 32_768
+    streams_per_principal: int | None = 1_000
+    runs_per_principal: int | None = 1_000
+    line_end: LineEnd = "lf"
+
+    def with_script(self, limits: ScriptLimits) -> "Limits":
+        """Return these limits with what a script asks for in their place."""
+        given = {name: getattr(limits, name) for name in ScriptLimits.__slots__}
+        return replace(self, **{name: value for name, value in given.items() if value is not None})
+
+
+async def _nothing(run_id: str, sequence: int) -> None:
+    """Let a moment pass unobserved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """Moments that a test can hold still.
+
+    `replayed(run_id, sequence)`: a reader has read the log to its end and not yet begun to wait for more. What is
+    appended while it is awaited lies exactly between replay and live.
+    """
+
+    replayed: Callable[[str, int], Awaitable[None]] = _nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """One server.
+
+    `scripts` are the named ones that a run may ask for; `default` plays everything else. `tokens` None: nobody
+    is asked who they are. `kill` is called by a script's kill step and does not return from a process that dies; None:
+    the engine restarts instead, which is all that a mounted application may do to its host.
+    """
+
+    scripts: Mapping[str, Playable]
+    default: str
+    log: EventLog = field(default_factory=MemoryLog)
+    limits: Limits = field(default_factory=Limits)
+    tokens: Tokens | None = None
+    deterministic: bool = False
+    seed: int | None = None
+    hooks: Hooks = field(default_factory=Hooks)
+    kill: Callable[[], None] | None = None
