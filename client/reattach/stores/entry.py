@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
-from hashlib import blake2b
 from json.encoder import encode_basestring
 from typing import Any
 
 from reattach.core.messages import Arrival
+from reattach.core.payload import instant
 from reattach.model import (
     Event,
     Gap,
@@ -107,19 +106,6 @@ def event_from(arrival: Arrival, run_id: str, position: int) -> Event:
         settles=arrival.outcome is not None,
         position=position,
     )
-
-
-def instant(text: str) -> datetime | None:
-    """Return an RFC 3339 time, None if it is not one (a vendor's clock is no reason to lose an event)."""
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
-
-
-def digest_of(payload: str) -> bytes:
-    """Return the short digest of a payload's text: 8 bytes, for telling a repeat from a conflict."""
-    return blake2b(payload.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 def outcome_json(outcome: Outcome) -> str:

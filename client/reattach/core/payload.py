@@ -1,0 +1,19 @@
+"""Small facts about payloads that profiles and stores share: the digest that tells a repeat from a conflict, and times."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from hashlib import blake2b
+
+
+def instant(text: str) -> datetime | None:
+    """Return an RFC 3339 time, None if it is not one (a vendor's clock is no reason to lose an event)."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def digest_of(payload: str) -> bytes:
+    """Return the short digest of a payload's text: 8 bytes, for telling a repeat from a conflict."""
+    return blake2b(payload.encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -1,0 +1,146 @@
+"""The seam of a vendor's dialect: pure functions and capability flags, one file each.
+
+A profile says what requests to make and what answers mean. It never waits, opens, stores or retries, and holds no state but a
+`Reader`'s, which lives as long as one subscription.
+
+To add a profile: one file here, pure functions only, capability flags first. Record real frames of the vendor (secrets removed)
+next to the test, note the date and the page of the documentation for every field name, and run the contract suite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+from reattach.core.fold import Change
+from reattach.core.messages import Arrival, Closing, Mark, Opened, Received, Refusal
+from reattach.core.messages import Refused as RefusedInput
+from reattach.model import Event, OnGap, Outcome, Status
+from reattach.wire.frame import Frame
+
+Told = Opened | Received | Closing | RefusedInput
+
+
+class Call(NamedTuple):
+    """One HTTP request relative to the server's address; `body` is a JSON value or None."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str] = {}
+    body: Any = None
+
+
+class Created(NamedTuple):
+    """What a create answered."""
+
+    run_id: str
+    session_id: str | None
+    status: Status
+    replayed: bool
+
+
+class Reading(NamedTuple):
+    """A run as its status answer tells it. `epoch` and `head` are None where the vendor has none."""
+
+    status: Status
+    epoch: str | None
+    head: int | None
+    outcome: Outcome | None
+    session_id: str | None = None
+    created_at: datetime | None = None
+
+
+class Unreadable(Exception):
+    """An answer is not what the profile knows; `detail` quotes it, shortened."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class Reader(Protocol):
+    """Reads the frames of one subscription. Its only state is what makes `Event.text` right over several events."""
+
+    def recall(self, events: Iterable[Event]) -> None:
+        """Take in the newest committed events, oldest first, before the first frame (the stream goes on after them)."""
+        ...
+
+    def read(self, frames: Sequence[Frame]) -> tuple[Told, ...]:
+        """Return what the frames say, in order; neighbouring events in one `Received`. Never raises for what the server sent."""
+        ...
+
+
+class Profile(Protocol):
+    """A vendor's dialect."""
+
+    name: str
+    contiguous: bool
+    """Whether sequences have no holes."""
+    keyed: bool
+    """Whether the create takes a key, so that it may be repeated."""
+    key_hours: float
+    """For how many hours the server remembers a key, at least."""
+
+    def create(self, request: Mapping[str, Any], key: str) -> Call:
+        """Return the create; `request` is what the application asked for, as the journal keeps it."""
+        ...
+
+    def created(self, status: int, headers: Mapping[str, str], body: bytes) -> Created:
+        """Read a create's good answer. The id is taken from the earliest place in which it appears.
+
+        Raises:
+            Unreadable: It holds no run id.
+        """
+        ...
+
+    def attach(self, run_id: str, after: str | None) -> Call:
+        """Return the request for the stream after a cursor (None: from the beginning)."""
+        ...
+
+    def status(self, run_id: str) -> Call:
+        """Return the status read."""
+        ...
+
+    def reading(self, run_id: str, body: bytes) -> Reading:
+        """Read a good status answer.
+
+        Raises:
+            Unreadable: It is none.
+        """
+        ...
+
+    def snapshot(self, run_id: str) -> Call | None:
+        """Return the read of the server's state at a boundary, None if the vendor has none."""
+        ...
+
+    def boundary(self, run_id: str, body: bytes) -> tuple[Mark, Any]:
+        """Read a good snapshot answer: the place it is valid at, and the state.
+
+        Raises:
+            Unreadable: It is none.
+        """
+        ...
+
+    def cancel(self, run_id: str) -> Call:
+        """Return the request to cancel."""
+        ...
+
+    def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> Refusal:
+        """Sort an answer that is not a good one into the classes that the core knows."""
+        ...
+
+    def reader(self, run_id: str) -> Reader:
+        """Return a reader for one subscription."""
+        ...
+
+    def changes(self, event: Event) -> tuple[Change, ...]:
+        """Return what an event does to the view."""
+        ...
+
+    def settled(self, run_id: str, event: Event) -> Outcome | None:
+        """Return the outcome that a settling event tells, None for every other event."""
+        ...
+
+
+__all__ = ["Arrival", "Call", "Created", "OnGap", "Profile", "Reader", "Reading", "Told", "Unreadable"]

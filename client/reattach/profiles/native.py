@@ -1,0 +1,230 @@
+"""The native profile: the reattach protocol, version 1 (mockserver/PROTOCOL.md).
+
+Capabilities: integer sequences per run, contiguous from 1, comparable inside an epoch; exclusive cursors `<epoch>.<sequence>`;
+a predecessor's id on each event; 410 for what is gone; idempotent create; snapshots at a stated boundary. Position and identity
+come from the event's JSON; the frame's id is only a hint, but one that contradicts its event is no event of this protocol.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from reattach.core.fold import (
+    ActionDone,
+    ActionNeeded,
+    ActionsPending,
+    Became,
+    Change,
+    MessageDone,
+    MessageGrew,
+    ToolAnswered,
+    ToolCalled,
+)
+from reattach.core.messages import Mark, Refusal, Why
+from reattach.core.payload import instant
+from reattach.model import Event, Outcome, Status
+from reattach.profiles.base import Call, Created, Reading, Unreadable
+from reattach.profiles.hints import retry_after
+from reattach.profiles.native_reader import NativeReader
+from reattach.profiles.native_values import (
+    SETTLING,
+    action,
+    actions,
+    by_status,
+    json_object,
+    maybe,
+    maybe_int,
+    outcome,
+    quoted,
+    replaced,
+    required_text,
+    status_word,
+)
+
+CODES: dict[str, Why] = {
+    "cursor_malformed": Why.CURSOR,
+    "cursor_foreign": Why.CURSOR,
+    "cursor_ahead": Why.AHEAD,
+    "cursor_expired": Why.EXPIRED,
+    "epoch_changed": Why.EPOCH,
+    "run_not_found": Why.NOT_FOUND,
+    "idempotency_in_flight": Why.BUSY,
+    "overloaded": Why.BUSY,
+}
+
+
+class Native:
+    """The reattach protocol, version 1."""
+
+    name = "native"
+    contiguous = True
+    keyed = True
+    key_hours = 24.0
+
+    # requests ------------------------------------------------------------------------------------------------
+
+    def create(self, request: Mapping[str, Any], key: str) -> Call:
+        """Return the create with its key."""
+        return Call("POST", "/v1/runs", {"Idempotency-Key": key}, request)
+
+    def lookup(self, key: str) -> Call:
+        """Return the search for a run by the key of its create."""
+        return Call("GET", f"/v1/runs?idempotency_key={quote(key, safe='')}")
+
+    def attach(self, run_id: str, after: str | None) -> Call:
+        """Return the stream request; a cursor goes into the header, `earliest` into the query as the protocol wants it."""
+        headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+        path = f"/v1/runs/{quote(run_id, safe='')}/events"
+        if after == "earliest":
+            return Call("GET", f"{path}?after=earliest", headers)
+        return Call("GET", path, headers if after is None else {**headers, "Last-Event-ID": after})
+
+    def status(self, run_id: str) -> Call:
+        """Return the status read."""
+        return Call("GET", f"/v1/runs/{quote(run_id, safe='')}")
+
+    def snapshot(self, run_id: str) -> Call:
+        """Return the snapshot read."""
+        return Call("GET", f"/v1/runs/{quote(run_id, safe='')}/snapshot")
+
+    def cancel(self, run_id: str) -> Call:
+        """Return the request to cancel."""
+        return Call("POST", f"/v1/runs/{quote(run_id, safe='')}/cancel")
+
+    # answers -------------------------------------------------------------------------------------------------
+
+    def created(self, status: int, headers: Mapping[str, str], body: bytes) -> Created:
+        """Read the run of a create's answer; its id is in `Location` already, should the body be cut or odd."""
+        replayed = headers.get("idempotency-replayed", "").lower() == "true"
+        try:
+            run = json_object(body.decode("utf-8", "replace"))
+            return Created(required_text(run, "id"), maybe(run, "session_id"), status_word(run.get("status")), replayed)
+        except ValueError as error:
+            match = re.search(r"/runs/([^/?#]+)$", headers.get("location", ""))
+            if match:
+                return Created(match[1], None, Status.UNKNOWN, replayed)
+            raise Unreadable(f"a create's answer without a run ({quoted(body)})") from error
+
+    def found(self, body: bytes) -> Created | None:
+        """Read the answer of `lookup`."""
+        try:
+            runs = json_object(body.decode("utf-8", "replace")).get("runs")
+            if not isinstance(runs, list):
+                raise ValueError("no runs")
+            return self.created(200, {}, json.dumps(runs[0]).encode()) if runs else None
+        except ValueError as error:
+            raise Unreadable(f"an answer without runs ({quoted(body)})") from error
+
+    def reading(self, run_id: str, body: bytes) -> Reading:
+        """Read a run. An unknown status word is `unknown`, never an end."""
+        try:
+            run = json_object(body.decode("utf-8", "replace"))
+            if run.get("id") != run_id:
+                raise ValueError("another run")
+        except ValueError as error:
+            raise Unreadable(f"a status that is no run ({quoted(body)})") from error
+        status = status_word(run.get("status"))
+        head = run.get("last_sequence")
+        epoch = run.get("epoch")
+        settled = outcome(run_id, status, run, "status") if status.settled else None
+        created = run.get("created_at")
+        return Reading(
+            status,
+            epoch if isinstance(epoch, str) else None,
+            head if type(head) is int else None,
+            settled,
+            maybe(run, "session_id"),
+            instant(created) if isinstance(created, str) else None,
+        )
+
+    def boundary(self, run_id: str, body: bytes) -> tuple[Mark, Any]:
+        """Read a snapshot and the cursor that it is valid at."""
+        try:
+            state = json_object(body.decode("utf-8", "replace"))
+            sequence = state.get("sequence")
+            if type(sequence) is not int or sequence < 0:
+                raise ValueError("no sequence")
+            mark = Mark(
+                0, required_text(state, "epoch"), sequence, maybe(state, "cursor_id"), required_text(state, "cursor")
+            )
+        except ValueError as error:
+            raise Unreadable(f"a snapshot without its boundary ({quoted(body)})") from error
+        return mark, state
+
+    def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> Refusal:
+        """Sort by the problem's code where there is one, else by the status."""
+        problem: dict[str, Any] = {}
+        if "json" in headers.get("content-type", ""):
+            try:
+                problem = json_object(body.decode("utf-8", "replace"))
+            except ValueError:
+                problem = {}
+        code = problem.get("code") if isinstance(problem.get("code"), str) else None
+        why = CODES.get(code or "") or by_status(status)
+        detail = problem.get("detail") or problem.get("title")
+        if not isinstance(detail, str) or not detail:
+            kind = headers.get("content-type", "no content type").partition(";")[0]
+            detail = f"HTTP {status} ({code or kind})"
+            if why is Why.FOREIGN:
+                detail = f"HTTP {status} with {kind} ({quoted(body)})"
+        return Refusal(
+            why,
+            detail,
+            status,
+            code,
+            retry_after(headers),
+            maybe(problem, "epoch"),
+            maybe_int(problem, "first_sequence"),
+            maybe_int(problem, "last_sequence"),
+        )
+
+    def reader(self, run_id: str) -> NativeReader:
+        """Return a reader for one subscription."""
+        return NativeReader(run_id)
+
+    # meaning -------------------------------------------------------------------------------------------------
+
+    def changes(self, event: Event) -> tuple[Change, ...]:
+        """Return what an event does to the view. Members that are missing or odd change nothing."""
+        if event.gap is not None:
+            return (replaced(event.gap.snapshot),) if isinstance(event.gap.snapshot, dict) else ()
+        data = event.data
+        if not isinstance(data, dict):
+            return ()
+        match event.type:
+            case "message.delta":
+                return (MessageGrew(str(data.get("message_id")), str(data.get("text") or "")),)
+            case "message.completed":
+                text = str(data.get("text") or "")
+                return (MessageDone(str(data.get("message_id")), str(data.get("role") or "assistant"), text),)
+            case "tool.call":
+                called = str(data.get("call_id"))
+                return (
+                    ToolCalled(called, str(data.get("tool") or ""), data.get("arguments"), maybe(data, "operation_id")),
+                )
+            case "tool.result":
+                result = {"error": data["error"]} if "error" in data else data.get("result")
+                return (ToolAnswered(str(data.get("call_id")), result),)
+            case "action.required" if isinstance(data.get("action"), dict):
+                return (ActionNeeded(action(data["action"])),)
+            case "action.resolved":
+                return (ActionDone(str(data.get("action_id"))),)
+            case "run.started":
+                return (Became(Status.RUNNING),)
+            case "run.created":
+                return (Became(Status.QUEUED),)
+            case "run.paused":
+                return (ActionsPending(actions(data.get("required_actions"))), Became(Status.REQUIRES_ACTION))
+            case "run.completed" | "run.failed" | "run.cancelled":
+                return (Became(SETTLING[event.type]),)
+            case _:
+                return ()
+
+    def settled(self, run_id: str, event: Event) -> Outcome | None:
+        """Return the outcome that a settling event tells."""
+        status = SETTLING.get(event.type)
+        return None if status is None else outcome(run_id, status, event.data, "event")

@@ -1,0 +1,144 @@
+"""Reads the frames of one native subscription: position and identity from the event's JSON, the frame's id only as a hint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from reattach.core.messages import UNSTATED, Arrival, Closing, Opened, Received, Refusal, Refused, Why
+from reattach.core.payload import digest_of
+from reattach.model import Event
+from reattach.profiles.base import Told
+from reattach.profiles.native_values import CURSOR, KINDS, SETTLING, json_object, maybe, maybe_int, outcome
+from reattach.wire.frame import Frame
+
+
+class NativeReader:
+    """Reads the frames of one subscription; remembers the epoch that the stream stated and which messages had deltas."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+        self._epoch: str | None = None
+        self._growing: set[str] = set()
+
+    def recall(self, events: Iterable[Event]) -> None:
+        """Take in which of the newest messages already gave their text in deltas."""
+        for event in events:
+            if isinstance(event.data, dict):
+                self._added(event.type, event.data)
+
+    def read(self, frames: Sequence[Frame]) -> tuple[Told, ...]:
+        """Return what the frames say, in order, neighbouring events in one `Received`."""
+        told: list[Told] = []
+        batch: list[Arrival] = []
+        for frame in frames:
+            if frame.event.startswith("stream."):
+                control = self._control(frame)
+                if control is None:
+                    continue
+                if batch:
+                    told.append(Received(tuple(batch)))
+                    batch = []
+                told.append(control)
+                continue
+            arrival = self._arrival(frame)
+            if isinstance(arrival, Refusal):
+                if batch:
+                    told.append(Received(tuple(batch)))
+                told.append(Refused(arrival))
+                return tuple(told)
+            if arrival is not None:
+                batch.append(arrival)
+        if batch:
+            told.append(Received(tuple(batch)))
+        return tuple(told)
+
+    def _control(self, frame: Frame) -> Opened | Closing | None:
+        try:
+            data = json_object(frame.data)
+        except ValueError:
+            return None  # a newer server's frame; clients ignore what they do not know
+        if frame.event == "stream.closing":
+            return Closing(str(data.get("reason") or "max_age"))
+        if frame.event != "stream.attached":
+            return None
+        cursor = maybe(data, "cursor")
+        place = CURSOR.match(cursor) if cursor else None
+        self._epoch = maybe(data, "epoch") or (place[1] if place else None)
+        beat = data.get("heartbeat_ms")
+        heartbeat = beat / 1000.0 if isinstance(beat, int | float) and not isinstance(beat, bool) else None
+        cursor_id = data.get("cursor_id", UNSTATED)
+        return Opened(
+            self._epoch,
+            cursor,
+            int(place[2]) if place else None,
+            cursor_id if cursor_id is None or isinstance(cursor_id, str) else UNSTATED,
+            maybe_int(data, "last_sequence"),
+            heartbeat,
+        )
+
+    def _arrival(self, frame: Frame) -> Arrival | Refusal | None:
+        try:
+            told = json_object(frame.data)
+        except ValueError as error:
+            if not frame.id:
+                return None
+            return Refusal(Why.FOREIGN, f"event {frame.id!r} is not JSON: {error}")
+        sequence = told.get("sequence")
+        identity = told.get("id")
+        type_ = told.get("type")
+        if type(sequence) is not int or type(identity) is not str or type(type_) is not str or sequence < 1:
+            if not frame.id:
+                return None
+            return Refusal(Why.FOREIGN, f"event {frame.id!r} has no id, sequence and type")
+        place = CURSOR.match(frame.id) if frame.id else None
+        epoch = self._epoch or (place[1] if place else None)
+        if place is not None and (int(place[2]) != sequence or (epoch is not None and place[1] != epoch)):
+            if place[1] == epoch or int(place[2]) != sequence:
+                return Refusal(
+                    Why.FOREIGN, f"the frame's id {frame.id!r} disagrees with its event's sequence {sequence}"
+                )
+            epoch = place[1]  # another epoch in mid-stream: admission says so
+        run_id = told.get("run_id")
+        if run_id is not None and run_id != self._run_id:
+            return Refusal(Why.FOREIGN, f"an event of another run ({run_id!r})")
+        data = told.get("data")
+        text = self._added(type_, data) if type(data) is dict else ""
+        extra = told.get("text")
+        if type_ not in KINDS and type(extra) is str:
+            text = extra
+        prev = told.get("prev_id", UNSTATED)
+        time = told.get("time")
+        status = SETTLING.get(type_)
+        return Arrival(
+            identity,
+            prev if prev is None or type(prev) is str else UNSTATED,
+            epoch,
+            sequence,
+            f"{epoch}.{sequence}" if epoch is not None else (frame.id or None),
+            identity,
+            digest_of(frame.data),
+            type_,
+            KINDS.get(type_) or ("text" if text else "other"),
+            text,
+            time if type(time) is str else None,
+            data,
+            frame.data,
+            True,
+            None if status is None else outcome(self._run_id, status, data, "event"),
+        )
+
+    def _added(self, type_: str, data: dict[str, Any]) -> str:
+        """Return what an event adds to the visible text: a whole message adds it only if no delta of it came before."""
+        if type_ == "message.delta":
+            self._growing.add(str(data.get("message_id")))
+            text = data.get("text")
+            return text if type(text) is str else ""
+        if type_ == "message.completed":
+            identity = str(data.get("message_id"))
+            if identity in self._growing:
+                self._growing.discard(identity)
+                return ""
+            text = data.get("text")
+            return text if type(text) is str else ""
+        return ""

@@ -1,0 +1,208 @@
+"""The values of the native protocol: words, JSON objects and how they become the client's nouns. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from reattach.core.fold import Replaced
+from reattach.core.messages import Why
+from reattach.core.payload import instant
+from reattach.model import Evidence, Kind, Message, Operation, Outcome, Problem, RequiredAction, Status, ToolCall
+
+KINDS: dict[str, Kind] = {
+    "message.delta": "text",
+    "message.completed": "message",
+    "tool.call": "tool_call",
+    "tool.result": "tool_result",
+    "action.required": "action",
+    "action.resolved": "action",
+    "run.created": "status",
+    "run.started": "status",
+    "release.changed": "status",
+    "status": "status",
+    "run.completed": "end",
+    "run.failed": "end",
+    "run.cancelled": "end",
+    "run.paused": "end",
+}
+SETTLING: dict[str, Status] = {
+    "run.completed": Status.COMPLETED,
+    "run.failed": Status.FAILED,
+    "run.cancelled": Status.CANCELLED,
+    "run.paused": Status.REQUIRES_ACTION,
+}
+CURSOR = re.compile(r"([A-Za-z0-9_-]{1,64})\.(0|[1-9][0-9]{0,18})\Z")
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_scan = json.JSONDecoder(parse_constant=_no_constant).scan_once  # type: ignore[attr-defined]  # the C scanner, not in typeshed
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Return the JSON object of a text.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        value, end = _scan(text, 0)
+        if end != len(text) or type(value) is not dict:
+            value = json.loads(text, parse_constant=_no_constant)  # white space around it is legal
+    except StopIteration as error:
+        value = json.loads(text.strip() or "x", parse_constant=_no_constant)
+        if not isinstance(value, dict):
+            raise ValueError("not a JSON object") from error
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return value
+
+
+# ------------------------------------------------------------------------------------------------------- values
+
+
+def by_status(status: int) -> Why:
+    """Sort an answer without a code that we know by its HTTP status."""
+    if status in (408, 425, 429) or 500 <= status <= 599:
+        return Why.BUSY
+    if status == 401:
+        return Why.UNAUTHENTICATED
+    if status == 403:
+        return Why.FORBIDDEN
+    if status == 404:
+        return Why.NOT_FOUND
+    if status == 410:
+        return Why.EXPIRED
+    return Why.OTHER if 400 <= status <= 499 else Why.FOREIGN
+
+
+def status_word(word: object) -> Status:
+    """Return the status of a word; one that we do not know is `unknown`."""
+    try:
+        return Status(word) if isinstance(word, str) else Status.UNKNOWN
+    except ValueError:
+        return Status.UNKNOWN
+
+
+def required_text(value: Mapping[str, Any], name: str) -> str:
+    """Return a member that must be a text, else ValueError."""
+    found = value.get(name)
+    if not isinstance(found, str) or not found:
+        raise ValueError(f"no {name}")
+    return found
+
+
+def maybe(value: Mapping[str, Any], name: str) -> str | None:
+    """Return a member if it is a text."""
+    found = value.get(name)
+    return found if isinstance(found, str) else None
+
+
+def maybe_int(value: Mapping[str, Any], name: str) -> int | None:
+    """Return a member if it is a whole number."""
+    found = value.get(name)
+    return found if type(found) is int else None
+
+
+def quoted(body: bytes) -> str:
+    """Return the beginning of a body for a message, on one line."""
+    text = " ".join(body[:200].decode("utf-8", "replace").split())
+    return f'"{text[:60]}…"' if len(text) > 60 else f'"{text}"'
+
+
+def action(told: Mapping[str, Any]) -> RequiredAction:
+    """Return a required action as the protocol tells it."""
+    kind = told.get("kind")
+    expires = told.get("expires_at")
+    return RequiredAction(
+        id=str(told.get("id")),
+        kind=kind if kind in ("approval", "client_tool", "authorization") else "other",
+        tool=maybe(told, "tool"),
+        arguments=told.get("arguments"),
+        source_event_id=maybe(told, "source_event_id"),
+        operation_id=maybe(told, "operation_id"),
+        expires_at=instant(expires) if isinstance(expires, str) else None,
+    )
+
+
+def actions(told: object) -> tuple[RequiredAction, ...]:
+    """Return all required actions of a list; odd items are left out."""
+    return tuple(action(each) for each in told if isinstance(each, dict)) if isinstance(told, list) else ()
+
+
+def outcome(run_id: str, status: Status, data: object, evidence: Evidence) -> Outcome:
+    """Return the outcome that a settling event's data, or a settled run, tells."""
+    told = data if isinstance(data, dict) else {}
+    error = told.get("error")
+    problem = None
+    if isinstance(error, dict):
+        problem = Problem(
+            code=str(error.get("code") or ""), message=str(error.get("message") or ""), data=error.get("data")
+        )
+    return Outcome(
+        run_id=run_id,
+        status=status,
+        result=told.get("result"),
+        problem=problem,
+        required_actions=actions(told.get("required_actions")) if status is Status.REQUIRES_ACTION else (),
+        operations=operations(run_id, told.get("operations")),
+        release=maybe(told, "release"),
+        evidence=evidence,
+    )
+
+
+def operations(run_id: str, told: object) -> tuple[Operation, ...]:
+    """Return the inventory of a cancelled run: what took effect, what is in doubt, what cannot be undone."""
+    if not isinstance(told, dict):
+        return ()
+    found: list[Operation] = []
+    for name, status, reversible in (
+        ("known", "committed", True),
+        ("unknown", "unknown", None),
+        ("irreversible", "committed", False),
+    ):
+        ids = told.get(name)
+        if isinstance(ids, list):
+            found.extend(
+                Operation(id=each, status=status, reversible=reversible, run_id=run_id)  # type: ignore[arg-type]  # the words above
+                for each in ids
+                if isinstance(each, str)
+            )
+    return tuple(found)
+
+
+def replaced(state: Mapping[str, Any]) -> Replaced:
+    """Return what a snapshot's state makes of the view."""
+    messages = [each for each in state.get("messages") or () if isinstance(each, dict)]
+    calls = [each for each in state.get("tool_calls") or () if isinstance(each, dict)]
+    return Replaced(
+        status_word(state.get("status")),
+        tuple(
+            Message(
+                id=str(each.get("message_id")),
+                role=str(each.get("role") or "assistant"),
+                text=str(each.get("text") or ""),
+                complete=bool(each.get("completed")),
+            )
+            for each in messages
+        ),
+        tuple(
+            ToolCall(
+                id=str(each.get("call_id")),
+                name=str(each.get("tool") or ""),
+                arguments=each.get("arguments"),
+                result={"error": each["error"]} if each.get("error") is not None else each.get("result"),
+                complete="result" in each or each.get("error") is not None,
+                operation_id=maybe(each, "operation_id"),
+            )
+            for each in calls
+        ),
+        actions(state.get("required_actions")),
+    )
