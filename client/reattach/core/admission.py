@@ -16,12 +16,15 @@ Checked by tests/client/core/test_admission.py and, over whole runs, by the expl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from reattach.core.messages import UNSTATED, Arrival, Mark
 
-Known = tuple[tuple[int | None, str, bytes], ...]
-"""(sequence, dedupe key, digest) of the newest events of this incarnation, oldest first."""
+Identity = tuple[int | None, str, bytes]
+"""(sequence, dedupe key, digest) of an event."""
+Known = tuple[Identity, ...]
+"""The identities of the newest events of this incarnation, oldest first."""
 
 
 class Verdict(Enum):
@@ -35,7 +38,7 @@ class Verdict(Enum):
     OTHER_EPOCH = "other epoch"
 
 
-def admit(arrival: Arrival, admitted: Mark, known: Known, *, contiguous: bool) -> Verdict:
+def admit(arrival: Arrival, admitted: Mark, known: Sequence[Identity], *, contiguous: bool) -> Verdict:
     """Judge one event against the last admitted one.
 
     Args:
@@ -66,14 +69,14 @@ def _follows(prev_id: str | None, admitted: Mark) -> bool:
     return admitted.id is None or prev_id == admitted.id
 
 
-def _by_identity(arrival: Arrival, known: Known) -> Verdict:
+def _by_identity(arrival: Arrival, known: Sequence[Identity]) -> Verdict:
     for _, dedupe, digest in reversed(known):
         if dedupe == arrival.dedupe:
             return Verdict.DUPLICATE if digest == arrival.digest else Verdict.CONFLICT
     return Verdict.NEXT
 
 
-def _old(arrival: Arrival, sequence: int, known: Known) -> Verdict:
+def _old(arrival: Arrival, sequence: int, known: Sequence[Identity]) -> Verdict:
     for number, dedupe, digest in reversed(known):
         if number == sequence:
             if dedupe != arrival.dedupe:

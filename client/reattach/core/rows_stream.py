@@ -5,7 +5,7 @@ What an answer, an event, a loss or a refusal means. A clean end of the body is 
 
 from __future__ import annotations
 
-from reattach.core.admission import Verdict, admit
+from reattach.core.admission import Identity, Verdict, admit
 from reattach.core.backoff import Window
 from reattach.core.messages import (
     UNSTATED,
@@ -125,39 +125,38 @@ def received(s: State, given: Received, fx: Effects) -> State:
     """Admit what one read brought, in order; commit what is next as one batch; stop at the first that proves something."""
     first = s.admitted
     at = first
-    known = s.known
     batch: list[Arrival] = []
+    known = list(s.known)  # one copy a read: what came before in this read is known too
     over = s.over
     for arrival in given.arrivals:
         if over:
             break  # nothing follows a settling event; a server that sends more is not believed
-        verdict = admit(arrival, at, known if not batch else known + _identities(batch), contiguous=s.rules.contiguous)
+        verdict = admit(arrival, at, known, contiguous=s.rules.contiguous)
         if verdict is Verdict.NEXT:
             at = Mark(at.position + 1, arrival.epoch or at.epoch, arrival.sequence or 0, arrival.id, arrival.cursor)
             batch.append(arrival)
+            known.append((arrival.sequence, arrival.dedupe, arrival.digest))
             over = arrival.outcome is not None
         elif verdict is not Verdict.DUPLICATE:
-            s = _commit(s, fx, first, batch, at, over)
+            s = _commit(s, fx, first, batch, at, known, over)
             return _disproved(s, fx, verdict, arrival)
     if not batch:
         return listen(s._replace(mode="live"), fx) if s.mode == "live" else s
-    s = _commit(s, fx, first, batch, at, over)
+    s = _commit(s, fx, first, batch, at, known, over)
     s = stop(s, fx, "connect", "budget", "behind")
     s = start(s, fx, "stall", s.rules.policy.stall_notice)
     return listen(s._replace(mode="live"), fx)
 
 
-def _identities(batch: list[Arrival]) -> tuple[tuple[int | None, str, bytes], ...]:
-    return tuple((each.sequence, each.dedupe, each.digest) for each in batch)
-
-
-def _commit(s: State, fx: Effects, first: Mark, batch: list[Arrival], at: Mark, over: bool) -> State:
+def _commit(
+    s: State, fx: Effects, first: Mark, batch: list[Arrival], at: Mark, known: list[Identity], over: bool
+) -> State:
     if not batch:
         return s
     fx.append(Commit(first, tuple(batch), at))
     return s._replace(
         admitted=at,
-        known=(s.known + _identities(batch))[-WINDOW:],
+        known=tuple(known[-WINDOW:]),
         flying=s.flying + 1,
         fresh=True,
         over=over,
