@@ -1,1 +1,41 @@
-"""See the room's README."""
+"""Journals: the seam (`base`), its law, and what keeps it. `open_store` makes one of what a user wrote."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from reattach.stores.memory import MemoryStore
+from reattach.stores.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from reattach.stores.base import Store
+
+__all__ = ["MemoryStore", "SqliteStore", "open_store"]
+
+
+def open_store(journal: str | os.PathLike[str] | Store) -> Store:
+    """Return the store of a journal's name, not opened yet; a store is returned as it is.
+
+    Args:
+        journal: ":memory:", the path of a SQLite file, or a store.
+
+    Raises:
+        ValueError: This version has no store of that kind.
+    """
+    if not isinstance(journal, str | os.PathLike):
+        return journal
+    name = os.fspath(journal)
+    if name == ":memory:":
+        return MemoryStore()
+    # Only the scheme is repeated: an address may hold a password.
+    scheme, separator, _ = name.partition("://")
+    if separator:
+        raise ValueError(
+            f'a journal at {scheme}:// is not in this version: give the path of a SQLite file, such as "runs.db"'
+        )
+    if name.endswith(".jsonl"):
+        raise ValueError(f'{name!r}: a JSONL journal is not in this version: give a SQLite file, such as "runs.db"')
+    if not name.strip():
+        raise ValueError('a journal needs a name: give the path of a SQLite file, such as "runs.db"')
+    return SqliteStore(journal)

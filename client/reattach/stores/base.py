@@ -38,7 +38,8 @@ class StoreLocked(StoreFailed):
 class StoreDamaged(Exception):
     """The file is not a journal we can read. `moved_to` is where it was put aside; None: it was left where it is.
 
-    `lost` holds (server, profile, run_id) of runs that could still be read from it.
+    `detail` completes "the journal FILE is …". `lost` holds (server, profile, run_id) of the runs that could still be read from
+    it and are not known to be done with.
     """
 
     def __init__(self, detail: str, moved_to: str | None = None, lost: tuple[tuple[str, str, str], ...] = ()) -> None:
@@ -46,6 +47,10 @@ class StoreDamaged(Exception):
         self.detail = detail
         self.moved_to = moved_to
         self.lost = lost
+
+
+class StoreNewer(StoreDamaged):
+    """The journal's schema is newer than this version knows. It was left as it is."""
 
 
 class Intent(NamedTuple):
@@ -248,6 +253,10 @@ class Store(Protocol):
 
     def hand_out(self, run: int) -> None:
         """Note durably that the run's outcome was handed out (it then needs nothing more)."""
+        ...
+
+    def need(self, run: int, word: str) -> None:
+        """Note durably that a person must act: "reconcile", "repair"; "" when that is done."""
         ...
 
     # events -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,147 @@
+"""FILE-marks: applied marks that survive `kill -9` at once, without a flush to disk. Memory-mapped, shared by all processes.
+
+A mark written here is in the system's page cache, so the process may die at any instruction; a power cut may lose or tear it,
+therefore each commit, and the runtime's timer, carries noted marks into the journal's own table. Nothing here decides what a
+mark is worth: whoever reads one names the incarnation and the lease token that it must carry, and drops it above the committed
+position.
+
+Format, little-endian
+    * 64 bytes of head: 16 magic, 16 journal id, 4 CRC-32 of both, zeros.
+    * One pair of slots of 32 bytes each for every lease, by its number from 1: incarnation, token, position (8 bytes each),
+      CRC-32 of the three, begun with the run and consumer. Written alternately, so that a torn write leaves the one before.
+
+A file that is missing, foreign, torn or another journal's is replaced, never trusted. It is never shortened, and grows by written
+zeros, not by holes: in a mapping, a page that the disk has no room for would kill the process.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+from pathlib import Path
+from struct import Struct
+from zlib import crc32
+
+_MAGIC = b"reattach-marks/1"
+_HEAD = Struct("<16s16sI")
+_BODY = Struct("<QQQ")
+_SLOT = Struct("<QQQI")
+_SLOT_BYTES = 32
+_PAIR_BYTES = 2 * _SLOT_BYTES
+_HEAD_BYTES = 64
+_GROWTH = 1 << 16  # bytes: a thousand leases
+
+
+class Slots:
+    """The slot pair of one lease while this process holds it. `note` may be called from any thread."""
+
+    __slots__ = ("_at", "_lock", "_map", "_salt", "_turn", "carried", "incarnation", "position", "token")
+
+    def __init__(self, mapped: mmap.mmap, at: int, salt: int, incarnation: int, token: int, position: int) -> None:
+        self._map = mapped
+        self._at = at
+        self._salt = salt
+        self._turn = 0
+        self._lock = threading.Lock()
+        self.incarnation = incarnation
+        self.token = token
+        self.position = position
+        self.carried = position
+
+    def note(self, position: int) -> None:
+        """Note a position, if it is a later one. About a microsecond; waits for nothing but another `note`."""
+        with self._lock:
+            if position <= self.position:
+                return
+            incarnation, token = self.incarnation, self.token
+            check = crc32(_BODY.pack(incarnation, token, position), self._salt)
+            _SLOT.pack_into(self._map, self._at + self._turn, incarnation, token, position, check)
+            self._turn ^= _SLOT_BYTES
+            self.position = position
+
+
+class MarksFile:
+    """The mapped file. Made, grown and replaced only by who holds the journal's write lock; read and noted in by anyone.
+
+    Args:
+        path: The file.
+        journal: The journal's id, 16 bytes: another journal's marks are not ours.
+        mode: The file's permissions, whatever the umask: those of the journal.
+    """
+
+    def __init__(self, path: Path, journal: bytes, mode: int) -> None:
+        self._path = path
+        self._mode = mode
+        head = _MAGIC + journal
+        self._head = head + crc32(head).to_bytes(4, "little")
+        self._map = self._opened()
+
+    def slots(self, number: int, run: int, consumer: str, incarnation: int, token: int, position: int) -> Slots:
+        """Return the slot pair of a lease, for its holder to note in; the file grows if it must."""
+        at = _HEAD_BYTES + (number - 1) * _PAIR_BYTES
+        if at + _PAIR_BYTES > len(self._map):
+            self._grow(at + _PAIR_BYTES)
+        return Slots(self._map, at, _salt(run, consumer), incarnation, token, position)
+
+    def newest(self, number: int, run: int, consumer: str, incarnation: int, token: int) -> int:
+        """Return the newest position that was noted under this incarnation and token, 0 if none."""
+        at = _HEAD_BYTES + (number - 1) * _PAIR_BYTES
+        if at + _PAIR_BYTES > len(self._map) and not self._map_again(at + _PAIR_BYTES):
+            return 0
+        salt = _salt(run, consumer)
+        found = 0
+        for slot in (at, at + _SLOT_BYTES):
+            told_incarnation, told_token, position, check = _SLOT.unpack_from(self._map, slot)
+            if (told_incarnation, told_token) == (incarnation, token) and check == crc32(
+                _BODY.pack(told_incarnation, told_token, position), salt
+            ):
+                found = max(found, position)
+        return found
+
+    def _opened(self) -> mmap.mmap:
+        try:
+            with self._path.open("rb") as file:
+                found = file.read(_HEAD.size)
+            if found == self._head and self._path.stat().st_size >= _HEAD_BYTES:
+                return self._mapped()
+        except FileNotFoundError:
+            pass
+        # Replaced by name, never in place: a process may still have the old one mapped.
+        fresh = self._path.with_name(self._path.name + ".new")
+        fresh.unlink(missing_ok=True)
+        handle = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, self._mode)
+        try:
+            os.chmod(fresh, self._mode)
+            os.write(handle, self._head.ljust(_GROWTH, b"\0"))
+        finally:
+            os.close(handle)
+        os.replace(fresh, self._path)
+        return self._mapped()
+
+    def _mapped(self) -> mmap.mmap:
+        with self._path.open("r+b") as file:
+            return mmap.mmap(file.fileno(), 0)
+
+    def _grow(self, wanted: int) -> None:
+        size = self._path.stat().st_size
+        if size < wanted:
+            with self._path.open("r+b") as file:
+                file.seek(size)
+                file.write(bytes(-(-wanted // _GROWTH) * _GROWTH - size))
+        # The old mapping is left to those who still hold slots in it; both show the same pages.
+        self._map = self._mapped()
+
+    def _map_again(self, wanted: int) -> bool:
+        """Map what another process has added; False if the file does not reach that far."""
+        try:
+            if self._path.stat().st_size < wanted:
+                return False
+            self._map = self._mapped()
+        except OSError:
+            return False
+        return True
+
+
+def _salt(run: int, consumer: str) -> int:
+    return crc32(f"{run}:{consumer}".encode())

@@ -1,0 +1,122 @@
+"""Events and gaps: one row a commit, read back by position. SQL and nothing else.
+
+A write is looked at before anything of it is written, and then cannot fail alone: what still goes wrong (a full disk) is the
+whole transaction's. So a group needs no savepoint a write, only the order.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any, NamedTuple
+
+from reattach.stores.base import Entry, GapNote, Refusal, Write
+from reattach.stores.check import batch_json, gap_entry, length_of, plain, refusal
+from reattach.stores.sqlite.runs import POSITION
+
+
+class Prepared(NamedTuple):
+    """A write with all that can be made of it before the journal's turn: its length and its texts."""
+
+    write: Write
+    length: int
+    events: str
+    outcome: str | None
+
+
+def prepared(write: Write) -> Prepared:
+    """Return a write ready to be kept. Raises ValueError if it makes no sense, see `check.length_of`."""
+    outcome = plain(write.outcome) if write.outcome is not None else None
+    return Prepared(write, length_of(write), batch_json(write) if write.batch else "", outcome)
+
+
+def keep(connection: sqlite3.Connection, told: Prepared, now: str) -> Refusal | None:
+    """Keep one write, or return why not; then nothing of it was written."""
+    write = told.write
+    found = connection.execute(
+        f"""SELECT {POSITION}, (SELECT token FROM reattach_leases WHERE run = r.run AND consumer = '')
+        FROM reattach_runs AS r WHERE run = ?""",
+        (write.run,),
+    ).fetchone()
+    position, token = found if found is not None else (-1, None)
+    refused = refusal(write, position, token)
+    if refused is not None:
+        return refused
+    if write.batch:
+        connection.execute(
+            "INSERT INTO reattach_batches (run, batch, first, events, committed_at) VALUES (?, ?, ?, ?, ?)",
+            (write.run, write.mark.position, write.prev.position + 1, told.events, now),
+        )
+    elif write.gap is not None:
+        _keep_gap(connection, write.run, write.mark.position, write.gap, now)
+    connection.execute(
+        """UPDATE reattach_runs SET epoch = :epoch, last_sequence = :sequence, cursor_id = :id, cursor = :cursor,
+        incarnation = incarnation + :gap, status = coalesce(:status, status), outcome = coalesce(:outcome, outcome),
+        settled_at = CASE WHEN :outcome IS NULL THEN settled_at ELSE :now END, updated_at = :now WHERE run = :run""",
+        {
+            **write.mark._asdict(),
+            "gap": write.gap is not None,
+            "status": write.status,
+            "outcome": told.outcome,
+            "now": now,
+            "run": write.run,
+        },
+    )
+    return None
+
+
+def read(connection: sqlite3.Connection, run: int, after: int, limit: int) -> list[Entry]:
+    """Return entries from position `after` + 1 on, whole batches until there are `limit`."""
+    found: list[tuple[int, str]] = []
+    last = after
+    for first, batch, events in connection.execute(
+        "SELECT first, batch, events FROM reattach_batches WHERE run = ? AND batch > ? ORDER BY batch", (run, after)
+    ):
+        found.append((first, events))
+        last = batch
+        if last - after >= limit:
+            break
+    else:
+        last = 1 << 62  # all batches were read, so all gaps behind them belong to the answer too
+    gaps = _gaps(connection, run, after, last)
+    entries = [
+        Entry(position, element)
+        for first, events in found
+        for position, element in enumerate(json.loads(events), first)
+        if position > after
+    ]
+    return sorted(entries + gaps, key=_position) if gaps else entries
+
+
+def newest(connection: sqlite3.Connection, run: int, limit: int) -> list[Entry]:
+    """Return the last `limit` events behind the last gap."""
+    (start,) = connection.execute("SELECT coalesce(max(at), 0) FROM reattach_gaps WHERE run = ?", (run,)).fetchone()
+    (last,) = connection.execute(f"SELECT {POSITION} FROM reattach_runs AS r WHERE run = ?", (run,)).fetchone() or (0,)
+    return read(connection, run, max(start, last - limit), limit)
+
+
+def _keep_gap(connection: sqlite3.Connection, run: int, at: int, gap: GapNote, now: str) -> None:
+    snapshot = json.dumps(gap.state) if gap.state is not None else None
+    connection.execute(
+        """INSERT INTO reattach_gaps (run, at, reason, after, until, missing, snapshot, noticed_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+        (run, at, gap.reason, gap.after, gap.until, gap.missing, snapshot, now),
+    )
+
+
+def _gaps(connection: sqlite3.Connection, run: int, after: int, last: int) -> list[Entry]:
+    found = connection.execute(
+        "SELECT at, reason, after, until, missing, snapshot FROM reattach_gaps WHERE run = ? AND at > ? AND at <= ?",
+        (run, after, last),
+    ).fetchall()
+    return [Entry(at, _gap(*told, snapshot=snapshot)) for at, *told, snapshot in found]
+
+
+def _gap(
+    reason: Any, after: str | None, until: str | None, missing: int | None, *, snapshot: str | None
+) -> dict[str, Any]:
+    return gap_entry(GapNote(reason, after, until, missing, json.loads(snapshot) if snapshot is not None else None))
+
+
+def _position(entry: Entry) -> int:
+    return entry.position

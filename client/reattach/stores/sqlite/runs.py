@@ -1,0 +1,159 @@
+"""The rows of runs: SQL and nothing else. Each function works on the connection, and in the transaction, that it is given."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime
+from typing import Any, cast
+
+from reattach.core.messages import Mark
+from reattach.stores.base import Intent, RunRow, StoreFailed
+from reattach.stores.check import plain
+from reattach.stores.sqlite.times import moment
+
+POSITION = """max(
+    coalesce((SELECT max(batch) FROM reattach_batches WHERE run = r.run), 0),
+    coalesce((SELECT max(at) FROM reattach_gaps WHERE run = r.run), 0))"""
+"""The committed position of the run of row `r`."""
+
+_SELECT = f"""SELECT run, server, profile, run_id, key, session_id, continues, status, incarnation, {POSITION}, epoch,
+    last_sequence, cursor_id, cursor, head, needs, request, request_sha256, sent_at, outcome, handed_out, created_at, settled_at,
+    updated_at FROM reattach_runs AS r"""
+
+
+def intend(connection: sqlite3.Connection, intent: Intent, now: str) -> tuple[RunRow, bool]:
+    """Return the row of a key, and whether it is new."""
+    known = find(connection, intent.server, intent.profile, key=intent.key)
+    if known is not None:
+        return known, False
+    new = connection.execute(
+        """INSERT INTO reattach_runs (server, profile, key, status, request, request_sha256, sent_at, created_at, updated_at)
+        VALUES (?, ?, ?, 'unknown', ?, ?, ?, ?, ?)""",
+        (intent.server, intent.profile, intent.key, plain(intent.request), intent.request_sha256, now, now, now),
+    )
+    return row(connection, _number(new)), True
+
+
+def created(
+    connection: sqlite3.Connection, run: int, run_id: str, session_id: str | None, status: str, now: str
+) -> RunRow:
+    """Give a row its run id; if another row has it already (it was attached by id meanwhile), the two become that one.
+
+    Raises:
+        StoreFailed: The key has another run, or the run another key. Neither may be forgotten, so nothing is changed.
+    """
+    mine = row(connection, run)
+    if mine.run_id not in (None, run_id):
+        raise StoreFailed(f"key {mine.key!r} already has run {mine.run_id!r}, it cannot also be {run_id!r}")
+    twin = find(connection, mine.server, mine.profile, run_id=run_id)
+    if twin is not None and twin.run != run:
+        if twin.key is not None:
+            raise StoreFailed(f"run {run_id!r} already has key {twin.key!r}, it cannot also have {mine.key!r}")
+        told = connection.execute(
+            "SELECT key, request_sha256, sent_at FROM reattach_runs WHERE run = ?", (run,)
+        ).fetchone()
+        _remove(connection, run)
+        connection.execute(
+            "UPDATE reattach_runs SET (key, request_sha256, sent_at) = (?, ?, ?) WHERE run = ?", (*told, twin.run)
+        )
+        run = twin.run
+    # A run whose end is known is not made unfinished by a create that was answered late.
+    connection.execute(
+        """UPDATE reattach_runs SET run_id = ?, session_id = coalesce(?, session_id), request = NULL, updated_at = ?,
+        status = CASE WHEN outcome IS NULL THEN ? ELSE status END WHERE run = ?""",
+        (run_id, session_id, now, status, run),
+    )
+    return row(connection, run)
+
+
+def forget(connection: sqlite3.Connection, run: int) -> None:
+    """Remove an intent; a row with a run id stays."""
+    if connection.execute("SELECT 1 FROM reattach_runs WHERE run = ? AND run_id IS NULL", (run,)).fetchone():
+        _remove(connection, run)
+
+
+def adopt(connection: sqlite3.Connection, server: str, profile: str, run_id: str, now: str) -> RunRow:
+    """Return the row of a run id, made if it is new."""
+    known = find(connection, server, profile, run_id=run_id)
+    if known is not None:
+        return known
+    new = connection.execute(
+        "INSERT INTO reattach_runs (server, profile, run_id, status, created_at, updated_at) VALUES (?, ?, ?, 'unknown', ?, ?)",
+        (server, profile, run_id, now, now),
+    )
+    return row(connection, _number(new))
+
+
+def row(connection: sqlite3.Connection, run: int) -> RunRow:
+    """Return the row of a number; KeyError if there is none."""
+    found = connection.execute(f"{_SELECT} WHERE run = ?", (run,)).fetchone()
+    if found is None:
+        raise KeyError(run)
+    return _row(found)
+
+
+def find(
+    connection: sqlite3.Connection, server: str, profile: str, *, key: str | None = None, run_id: str | None = None
+) -> RunRow | None:
+    """Return the row of a key or a run id."""
+    if (key is None) == (run_id is None):
+        raise ValueError("find takes a key or a run id")
+    column = "key" if key is not None else "run_id"
+    found = connection.execute(
+        f"{_SELECT} WHERE server = ? AND profile = ? AND {column} = ?",
+        (server, profile, key if key is not None else run_id),
+    ).fetchone()
+    return _row(found) if found is not None else None
+
+
+def rows(connection: sqlite3.Connection, server: str | None, profile: str | None) -> list[RunRow]:
+    """Return all rows, newest first."""
+    found = connection.execute(
+        f"{_SELECT} WHERE (?1 IS NULL OR server = ?1) AND (?2 IS NULL OR profile = ?2) ORDER BY run DESC",
+        (server, profile),
+    )
+    return [_row(each) for each in found]
+
+
+def change(connection: sqlite3.Connection, run: int, column: str, value: Any, now: str) -> None:
+    """Set one column of a row."""
+    connection.execute(f"UPDATE reattach_runs SET {column} = ?, updated_at = ? WHERE run = ?", (value, now, run))
+
+
+def _remove(connection: sqlite3.Connection, run: int) -> None:
+    for table in ("runs", "batches", "marks", "gaps", "seen", "leases"):
+        connection.execute(f"DELETE FROM reattach_{table} WHERE run = ?", (run,))
+
+
+def _number(new: sqlite3.Cursor) -> int:
+    return cast(int, new.lastrowid)
+
+
+def _row(found: tuple[Any, ...]) -> RunRow:
+    (
+        run, server, profile, run_id, key, session_id, continues, status, incarnation, position, epoch,
+        last_sequence, cursor_id, cursor, head, needs, request, request_sha256, sent_at, outcome, handed_out, created_at,
+        settled_at, updated_at,
+    ) = found  # fmt: skip  # the order of _SELECT, line by line
+    return RunRow(
+        run=run,
+        server=server,
+        profile=profile,
+        run_id=run_id,
+        key=key,
+        session_id=session_id,
+        continues=continues,
+        status=status,
+        incarnation=incarnation,
+        committed=Mark(position, epoch, last_sequence, cursor_id, cursor),
+        head=head,
+        needs=needs,
+        request=request,
+        request_sha256=request_sha256,
+        sent_at=moment(sent_at),
+        outcome=outcome,
+        handed_out=bool(handed_out),
+        created_at=cast(datetime, moment(created_at)),
+        settled_at=moment(settled_at),
+        updated_at=cast(datetime, moment(updated_at)),
+    )
