@@ -86,7 +86,8 @@ class MemoryLog:
         self, run_id: str, writer: int, entries: Sequence[Entry], *, keep: int | None = None
     ) -> tuple[RunRecord, tuple[Stored, ...]]:
         held = self._runs[run_id]
-        return held.record, self._append(held, writer, entries, keep)
+        stored = self._append(held, writer, entries, keep)
+        return held.record, stored
 
     def _append(self, held: _Run, writer: int, entries: Sequence[Entry], keep: int | None) -> tuple[Stored, ...]:
         held.record, stored, new = advance(held.record, writer, entries, held.by_id, keep)
