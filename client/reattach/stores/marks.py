@@ -36,7 +36,7 @@ _GROWTH = 1 << 16  # bytes: a thousand leases
 class Slots:
     """The slot pair of one lease while this process holds it. `note` may be called from any thread."""
 
-    __slots__ = ("_at", "_lock", "_map", "_salt", "_turn", "carried", "incarnation", "position", "token")
+    __slots__ = ("_at", "_lock", "_map", "_salt", "_token", "_turn", "carried", "incarnation", "position")
 
     def __init__(self, mapped: mmap.mmap, at: int, salt: int, incarnation: int, token: int, position: int) -> None:
         self._map = mapped
@@ -45,7 +45,7 @@ class Slots:
         self._turn = 0
         self._lock = threading.Lock()
         self.incarnation = incarnation
-        self.token = token
+        self._token = token
         self.position = position
         self.carried = position
 
@@ -54,7 +54,7 @@ class Slots:
         with self._lock:
             if position <= self.position:
                 return
-            incarnation, token = self.incarnation, self.token
+            incarnation, token = self.incarnation, self._token
             check = crc32(_BODY.pack(incarnation, token, position), self._salt)
             _SLOT.pack_into(self._map, self._at + self._turn, incarnation, token, position, check)
             self._turn ^= _SLOT_BYTES

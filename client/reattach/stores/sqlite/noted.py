@@ -20,23 +20,24 @@ class Noted:
 
     def __init__(self, file: MarksFile) -> None:
         self._file = file
-        self._slots: dict[tuple[int, str], Slots] = {}
+        self._slots: dict[Lease, Slots] = {}
 
     def hold(self, lease: Lease, row: LeaseRow, applied: int) -> None:
         """Have slots for a lease that was just taken. The file may grow: only with the journal's write lock."""
-        self._slots[lease.run, lease.consumer] = self._file.slots(
+        for held in [held for held in self._slots if held[:2] == lease[:2]]:
+            del self._slots[held]
+        self._slots[lease] = self._file.slots(
             row.number, lease.run, lease.consumer, row.incarnation, lease.token, applied
         )
 
     def let_go(self, lease: Lease) -> None:
         """Note nothing more under this lease."""
-        if self._of(lease) is not None:
-            del self._slots[lease.run, lease.consumer]
+        self._slots.pop(lease, None)
 
     def note(self, lease: Lease, position: int) -> None:
         """Note a position, from any thread; that of a lost lease is left out."""
-        slots = self._slots.get((lease.run, lease.consumer))
-        if slots is not None and slots.token == lease.token:
+        slots = self._slots.get(lease)
+        if slots is not None:
             slots.note(position)
 
     def waiting(self) -> bool:
@@ -46,16 +47,16 @@ class Noted:
     def carry(self, connection: sqlite3.Connection, now: str) -> Carried:
         """Write what was noted into the table; `settle` is told once that is durable."""
         carried: Carried = []
-        for (run, consumer), slots in list(self._slots.items()):
+        for lease, slots in list(self._slots.items()):
             position = slots.position
             if position > slots.carried:
-                raise_mark(connection, Lease(run, consumer, slots.token), position, now)
+                raise_mark(connection, lease, position, now)
                 carried.append((slots, position))
         return carried
 
     def moved(self, lease: Lease, position: int) -> None:
         """Know that the table's mark was moved durably."""
-        slots = self._of(lease)
+        slots = self._slots.get(lease)
         if slots is not None:
             slots.note(position)
             settle([(slots, position)])
@@ -63,20 +64,16 @@ class Noted:
     def applied(self, run: int, consumer: str, row: LeaseRow) -> int:
         """Return the mark that counts."""
         noted = self._file.newest(row.number, run, consumer, row.incarnation, row.token)
-        own = self._of(Lease(run, consumer, row.token))
+        own = self._slots.get(Lease(run, consumer, row.token))
         if own is not None:
             noted = max(noted, own.position)  # what this very process noted may be of the incarnation before
         return max(row.applied, noted if noted <= row.committed else 0)
 
     def begin_incarnation(self, run: int) -> None:
         """Know that a gap of the run is durable: from here on notes are of the next incarnation."""
-        for (of_run, _), slots in list(self._slots.items()):
-            if of_run == run:
+        for lease, slots in list(self._slots.items()):
+            if lease.run == run:
                 slots.incarnation += 1
-
-    def _of(self, lease: Lease) -> Slots | None:
-        slots = self._slots.get((lease.run, lease.consumer))
-        return slots if slots is not None and slots.token == lease.token else None
 
 
 def settle(carried: Carried) -> None:

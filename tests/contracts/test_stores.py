@@ -1,0 +1,46 @@
+"""The law of journals, on every journal that we have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from reattach.stores.base import Store
+from reattach.stores.memory import MemoryStore
+from reattach.stores.sqlite import SqliteStore
+from reattach.testing.failing import FailingStore
+from reattach.testing.stores import StoreContract
+
+
+class TestMemory(StoreContract):
+    @pytest.fixture
+    def open_store(self) -> Callable[[], Store]:
+        store = MemoryStore()
+        return lambda: opened(store)
+
+
+class TestSqlite(StoreContract):
+    @pytest.fixture
+    def open_store(self, tmp_path) -> Iterator[Callable[[], Store]]:
+        stores: list[Store] = []
+
+        def another() -> Store:
+            stores.append(opened(SqliteStore(tmp_path / "runs.db")))
+            return stores[-1]
+
+        yield another
+        for store in stores:
+            store.close()
+
+
+class TestFailingThatDoesNotFail(StoreContract):
+    @pytest.fixture
+    def open_store(self) -> Callable[[], Store]:
+        store = MemoryStore()
+        return lambda: opened(FailingStore(store))
+
+
+def opened(store: Store) -> Store:
+    store.open()
+    return store
