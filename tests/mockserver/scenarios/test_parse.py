@@ -172,6 +172,13 @@ def test_json_is_read_as_json():
     assert loads_script(text).steps == (RawEvent(type="t", data={"x": ["🙂", 100.0, "/"]}),)
 
 
+def test_json_may_begin_with_a_byte_order_mark(tmp_path: Path):
+    """Some editors write one."""
+    path = tmp_path / "s.json"
+    path.write_bytes(b'\xef\xbb\xbf{"reattach": "scenario/1",\t"steps": []}')
+    assert load_script(path).steps == ()
+
+
 def test_yaml_may_begin_with_a_brace():
     """A brace alone does not make JSON."""
     assert loads_script("{reattach: scenario/1, steps: [{status: hi}]}").steps == (Status(text="hi"),)

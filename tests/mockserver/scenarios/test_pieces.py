@@ -43,6 +43,7 @@ def test_no_piece_begins_inside_a_character(text: str, split: Split) -> None:
         ("a\u2028b\x0bc", "lines", ("a\u2028b\x0bc",)),
         ("a b", "whole", ("a b",)),
         ("abcde", 2, ("ab", "cd", "e")),
+        ("a\r\nb\n\r", 1, ("a", "\r\n", "b", "\n", "\r")),
         ("🙂🙂a", 1, ("🙂", "🙂", "a")),
         ("e\u0301x", 1, ("e\u0301", "x")),
         ("👨\u200d👩\u200d👧👍🏽", 1, ("👨\u200d👩\u200d👧", "👍🏽")),

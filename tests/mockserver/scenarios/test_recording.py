@@ -168,6 +168,11 @@ def test_only_what_a_reader_sees_is_text(folder: Folder, events: list[dict[str, 
             "failed",
             "first",
         ),
+        (
+            [*OPENAI[:2], {"type": "error", "code": "cause"}, {"type": "error", "code": "consequence"}],
+            "failed",
+            "cause",
+        ),
         ([{"type": "response.failed", "response": {"error": {"code": "only"}}}], "failed", "only"),
         ([{"type": "response.incomplete", "response": {}}], "failed", "incomplete"),
         ([{"event_type": "interaction.completed", "interaction": {"status": "completed"}}], "completed", None),
@@ -331,10 +336,12 @@ def test_a_native_recording_settles_as_the_run_did(
 
 def test_a_recording_is_planned_as_a_script_is(folder: Folder):
     """Waits between events, their text beside them, one settling step."""
-    assert list(plan_recording(folder.reads(OPENAI[1], OPENAI[4]))) == [
+    assert list(plan_recording(folder.reads(OPENAI[1], OPENAI[3], OPENAI[4]))) == [
         Emit(path="0", type="response.output_text.delta", data=OPENAI[1], text="Hi "),
         Rest(path="1.rest", ms=10),
-        Emit(path="1", type="response.completed", data=OPENAI[4]),
+        Emit(path="1", type="response.output_text.done", data=OPENAI[3]),
+        Rest(path="2.rest", ms=10),
+        Emit(path="2", type="response.completed", data=OPENAI[4]),
         Finish(path="end", status="completed"),
     ]
 

@@ -26,7 +26,10 @@ class Native:
         return None
 
     def sign(self, event: JsonObject) -> Sign | None:
-        """Read `{type, data}`, which is how a recording with a header gives its events to this family."""
+        """Read `{type, data}`, which is how a recording with a header gives its events to this family.
+
+        A pause has no sign of its own: it is what pending actions come to.
+        """
         data = member(event, "data")
         match event.get("type"):
             case "run.completed":
@@ -35,8 +38,6 @@ class Native:
                 return Ended(status="failed", problem=problem_at(data, "error", code="failed"))
             case "run.cancelled":
                 return Ended(status="cancelled")
-            case "run.paused":
-                return Ended()
             case "action.required":
                 return _asked(member(data, "action"))
             case "action.resolved":
