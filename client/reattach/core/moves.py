@@ -31,6 +31,7 @@ from reattach.model import GapReason, Outcome
 Effects = list[Effect]
 LOOPS = 10  # attaches at one cursor without an event, then one a poll interval (contract.md, promise 9)
 RESYNCS = 3  # new boundaries without a new event between, then the gap cannot be filled
+REPEATS = 3.0  # a finite read is one request and at most two repeats, each within the connect limit
 ON_CONNECTION: tuple[TimerName, ...] = ("connect", "idle", "behind")
 
 _GAP_FAILURE: dict[GapReason, str] = {
@@ -127,33 +128,50 @@ def resync(s: State, fx: Effects, cause: GapReason, refusal: Refusal | None = No
     """Our place in the log is worth nothing any more: settle what is in flight, then adopt a boundary or say so."""
     fx.append(Close())
     s = stop(s, fx, "reconnect", *ON_CONNECTION)
-    s = s._replace(mode="resyncing", cause=cause, refusal=refusal, fresh=False, resyncs=s.resyncs + 1, reason=cause)
+    s = s._replace(
+        mode="resyncing",
+        cause=cause,
+        refusal=refusal,
+        fresh=False,
+        resyncs=s.resyncs + 1,
+        reason=cause,
+        reading=min(s.reading, 1),
+        denied=0,
+        missing=0,
+    )
     if s.resyncs > RESYNCS:
         return finish(s, fx, failure=Failure("gap_unfillable", "three resyncs brought no new event", refusal, cause))
     s = budget(s, fx)
-    s = retry_resync(s, fx)
     return reload(s, fx) if drained(s) else s
 
 
-def retry_resync(s: State, fx: Effects) -> State:
-    """Arm the timer that asks again."""
-    policy = s.rules.policy
-    return start(s, fx, "resync", policy.retry_base, min(policy.retry_ceiling, 4 * policy.retry_base))
+def retry_resync(s: State, fx: Effects, retry_after: float | None = None) -> State:
+    """The boundary could not be had: ask again after a wait of the backoff, at least as long as the server says."""
+    window, backoff = s.backoff.delayed(s.rules.policy, retry_after=retry_after)
+    return start(s._replace(backoff=backoff), fx, "resync", window.low, window.high)
 
 
 def reload(s: State, fx: Effects) -> State:
-    """Get a boundary to go on from, as the application chose; or end with what is missing."""
+    """Get a boundary to go on from, as the application chose; or end with what is missing.
+
+    The timer that asks again gives this read the time that it may take.
+    """
     cause = s.cause or "hole"
     match s.rules.on_gap:
         case "raise":
             return finish(s, fx, failure=Failure(_GAP_FAILURE[cause], s.reason, s.refusal, cause))
         case "snapshot":
-            fx.append(ReadSnapshot(s.era))
-            return s
+            return read_snapshot(s, fx)
         case "continue":
             s = s._replace(attempt=s.attempt + 1)
             fx.append(Open(EARLIEST, s.attempt))
             return start(s, fx, "connect", s.rules.policy.connect_timeout)
+
+
+def read_snapshot(s: State, fx: Effects) -> State:
+    """Ask for the server's state at a boundary, and once more when it has not come in time."""
+    fx.append(ReadSnapshot(s.era))
+    return start(s, fx, "resync", REPEATS * s.rules.policy.connect_timeout)
 
 
 def finish(s: State, fx: Effects, *, outcome: Outcome | None = None, failure: Failure | None = None) -> State:
@@ -163,6 +181,15 @@ def finish(s: State, fx: Effects, *, outcome: Outcome | None = None, failure: Fa
         failure = failure._replace(attempts=s.attempt)
     fx.append(Finish(outcome, failure))
     return s._replace(mode="done", known=())
+
+
+def fail(s: State, fx: Effects, failure: Failure) -> State:
+    """End with a failure; unless the settling event is on its way to the disk, then the journal's answer alone decides."""
+    fx.append(Close())
+    if not s.over:
+        return finish(s, fx, failure=failure)
+    s = stop(s, fx, *sorted(s.timers))
+    return s._replace(mode="ending", reading=min(s.reading, 1))
 
 
 def watch_behind(s: State, fx: Effects) -> State:
@@ -186,5 +213,6 @@ def failure_of(refusal: Refusal) -> Failure:
         Why.NOT_FOUND: "not_found",
         Why.FOREIGN: "remote_protocol_error",
         Why.OVERSIZE: "remote_protocol_error",
+        Why.UNSENDABLE: "local_protocol_error",
     }.get(refusal.why, "attach_error")
     return Failure(code, refusal.detail, refusal)
