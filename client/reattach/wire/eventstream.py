@@ -11,13 +11,14 @@ Rules and their sources
       a comment alone may not pass it either.
     * Ours: a `retry` value beyond the largest time that makes sense counts as that time (the reader clamps further).
 
-There are two paths and one meaning: `_whole` takes blocks of the usual shape in one match each, `_lines` can read everything.
+There are two paths and one meaning: `_whole` matches blocks of the usual shapes, `_lines` can read everything.
 Checked by tests/client/wire/test_eventstream.py against an interpreter of the standard that shares no code with this file.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 from reattach.wire.frame import Frame
 
@@ -25,8 +26,17 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 COLON = 0x3A
 LONGEST_RETRY = 10**12  # milliseconds: 31 years, and far below the length at which Python refuses to read digits
 
-# The usual shapes: an id, a name, one line of data, in this order and each with its colon. `[^\n]*` is one tight loop.
-_USUAL = re.compile(r"(?:id: ?([^\n]*)\n)?(?:event: ?([^\n]*)\n)?data: ?([^\n]*)\n\n").match
+# The usual shapes: an id, a name, lines of data, in this order and each with its colon. `[^\n]*` is one tight loop, and the
+# possessive `*+` takes no way back: what does not match costs one look at it.
+_USUAL = re.compile(
+    r"(?:id: ?([^\n]*)\n)?(?:event: ?([^\n]*)\n)?data: ?([^\n]*)\n((?:data:[^\n]*\n)*+)\n",
+).match
+_MORE_DATA = re.compile(r"\ndata: ?")
+
+# The shape of a replay from a server of our own protocol: found all at once, a third cheaper still. What is found is all there
+# was if its groups and its fixed characters together are as long as the text.
+_PLAIN = re.compile(r"id: ([^\n]*)\nevent: ([^\n]*)\ndata: ([^\n]*)\n\n").findall
+_PLAIN_FIXED = len("id: \nevent: \ndata: \n\n")
 
 
 class Oversize(Exception):
@@ -130,11 +140,8 @@ class Decoder:
         """Send the end of the open block, the whole blocks, and the beginning of the next to who reads them best."""
         start = 0
         if self._line or self._block:
-            if data.startswith(b"\n") and not self._line:
-                start = 1
-            else:
-                end = data.find(b"\n\n")
-                start = len(data) if end < 0 else end + 2
+            end = data.find(b"\n\n")
+            start = len(data) if end < 0 else end + 2
             self._lines(data[:start], frames)
         end = data.rfind(b"\n\n", start) + 2
         if end > start:
@@ -154,6 +161,12 @@ class Decoder:
         if "\0" in text:  # an id with it does not count
             return self._lines(data, frames)
         new, add, usual = tuple.__new__, frames.append, _USUAL
+        if text.startswith("id: "):
+            plain = _PLAIN(text)
+            if sum(map(len, chain.from_iterable(plain))) + _PLAIN_FIXED * len(plain) == len(text):
+                frames += [new(Frame, (event or "message", value, named)) for named, event, value in plain]
+                self._id = self.last_id = plain[-1][0]
+                return None
         last = self._id
         at, size = 0, len(text)
         while at < size:
@@ -167,9 +180,11 @@ class Decoder:
                 last = self._id
                 at = end
                 continue
-            named, event, value = found.groups()
+            named, event, value, more = found.groups()
             if named is not None:
                 last = named
+            if more:
+                value += _MORE_DATA.sub("\n", "\n" + more[:-1])
             add(new(Frame, (event or "message", value, last)))
             at = found.end()
         self._id = self.last_id = last
