@@ -32,6 +32,9 @@ _ASKING = frozenset(
 )  # fmt: skip
 _DOING = frozenset({"wal_checkpoint", "optimize", "incremental_vacuum", "shrink_memory"})  # these act without a value
 
+_OVER = "this transaction is over"
+_ROLLED_BACK = "a statement before this one rolled the transaction back"
+
 
 class SqliteTransaction:
     """See `base.Transaction`.
@@ -58,7 +61,8 @@ class SqliteTransaction:
 
     def commit(self, position: int) -> None:
         """See `Transaction.commit`."""
-        self._must_be_open()
+        if not self._open:
+            raise ForbiddenSql(_OVER)
         self._end(position)
 
     def rollback(self) -> None:
@@ -84,9 +88,9 @@ class SqliteTransaction:
 
     def _must_be_open(self) -> None:
         if not self._open:
-            raise ForbiddenSql("this transaction is over")
+            raise ForbiddenSql(_OVER)
         if not self._connection.in_transaction:
-            raise ForbiddenSql("a statement before this one rolled the transaction back")
+            raise ForbiddenSql(_ROLLED_BACK)
 
     def _judge(
         self, action: int, first: str | None, second: str | None, database: str | None, trigger: str | None
@@ -98,7 +102,7 @@ class SqliteTransaction:
     def _objection(self, action: int, first: str, second: str) -> str:
         if not self._connection.in_transaction:
             # `INSERT OR ROLLBACK` and RAISE(ROLLBACK) are no statements of their own; what follows them would commit by itself.
-            return "a statement before this one rolled the transaction back"
+            return _ROLLED_BACK
         if action in _FREE:
             return ""
         if action in _ENDING:
