@@ -70,6 +70,7 @@ class Why(StrEnum):
     AHEAD = "ahead"
     CURSOR = "cursor"  # malformed or foreign
     FOREIGN = "foreign"  # not this protocol: content type, coding, redirect, an id that disagrees with its event
+    UNSENDABLE = "unsendable"  # the request cannot be sent as it is: a header with a control character
     OVERSIZE = "oversize"  # one event above the policy's limit: no retry helps
     OTHER = "other"  # anything else that no repetition can mend
 
