@@ -1,0 +1,88 @@
+"""`reattach demo`: the arguments, nothing else. Light: what a demo needs is imported when one is played.
+
+Found by the client's command line through the entry-point group `reattach.commands`; runs on its own as
+`python -m reattach_chaos.cli demo`. Words and flags: the surface page, section 2.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+_USAGE = 64
+_EVENTS, _SEED = 132, 7
+
+
+def demo(subparsers: "argparse._SubParsersAction[Any]") -> None:
+    """Add `demo` to the command `reattach`."""
+    parser = subparsers.add_parser(
+        "demo",
+        help="watch a run survive a cut at every one of its events",
+        description="Start a server, a gate and clients on loopback, cut the connection at every event boundary with FIN, RST "
+        "and a stall, lose the answer of the create, kill the client, and compare what was shown with the server's log.",
+    )
+    parser.add_argument("--recording", type=Path, metavar="FILE", help="play a recorded stream instead")
+    parser.add_argument(
+        "--events", type=int, default=_EVENTS, metavar="N", help=f"length of the run (default {_EVENTS})"
+    )
+    parser.add_argument("--seed", type=int, default=_SEED, metavar="N", help=f"text, sizes and kills (default {_SEED})")
+    parser.add_argument("--client", choices=("reattach", "naive"), default="reattach", help="who is put to the test")
+    # Given before the subcommand too: what was said there must not be taken back here.
+    for flags, words in (
+        (("--json",), "JSON lines on stdout, people's text on stderr"),
+        (("-q", "--quiet"), "only the verdict"),
+        (("-v", "--verbose"), "keep the files of a good demo, too, and name them"),
+        (("--no-color",), "no colours"),
+    ):
+        parser.add_argument(*flags, action="store_true", default=argparse.SUPPRESS, help=words)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Play the demo that the arguments ask for; return the exit code."""
+    try:
+        from reattach_chaos.demo.command import Options, run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0].startswith("reattach"):
+            raise
+        print(f"reattach demo needs {error.name}: pip install 'reattach[chaos]'", file=sys.stderr)
+        return _USAGE
+    return run(
+        Options(
+            recording=args.recording,
+            events=args.events,
+            seed=args.seed,
+            client=args.client,
+            as_json=getattr(args, "json", False),
+            quiet=getattr(args, "quiet", False),
+            verbose=getattr(args, "verbose", False),
+            color=not getattr(args, "no_color", False) and not _no_color(),
+        )
+    )
+
+
+def _no_color() -> bool:
+    import os
+
+    return bool(os.environ.get("NO_COLOR"))
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Exit with the surface's code for wrong arguments; argparse's own is 2."""
+        self.print_usage(sys.stderr)
+        self.exit(_USAGE, f"{self.prog}: {message}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the chaos package's commands on their own."""
+    parser = _Parser(prog="python -m reattach_chaos.cli")
+    demo(parser.add_subparsers(dest="command", required=True))
+    args = parser.parse_args(argv)
+    code: int = args.run(args)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
