@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from reattach_mockserver.event import Entry
 from reattach_mockserver.logs.base import (
     Effect,

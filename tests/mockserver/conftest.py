@@ -1,0 +1,38 @@
+"""Fixtures of the server's tests; the stage itself is `mockserver_stage.py`."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeAlias
+
+import pytest
+
+from mockserver_stage import OPEN, QUICK, Site
+from reattach_mockserver.app import create_app
+from reattach_mockserver.library import Library
+from reattach_mockserver.scenarios.script import Script
+from reattach_mockserver.settings import Settings
+
+Sites: TypeAlias = Callable[..., Awaitable[Site]]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+async def sites() -> AsyncIterator[Sites]:
+    """Return a maker of sites: `site = await sites(script, …, **settings)`; the first script is the default."""
+    opened: list[Site] = []
+
+    async def make(*scripts: Script, root_path: str = "", **settings: Any) -> Site:
+        scripts = scripts or (QUICK, OPEN)
+        library = Library({script.name: script for script in scripts})
+        app = create_app(Settings(scripts=library, default=scripts[0].name, **settings))
+        await app.engine.start()
+        site = Site(app, root_path)
+        opened.append(site)
+        return site
+
+    yield make
+    for site in opened:
+        await site.close()
