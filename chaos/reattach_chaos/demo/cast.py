@@ -40,7 +40,7 @@ def cast(events: int, seed: int, *, naive: bool = False) -> tuple[Part, ...]:
     """
     sharing = {"fin": 1, "rst": 1, "stall": 1}
     if not naive:
-        several = 2 if events > LONG_RUN else 1
+        several = 2
         sharing = {"fin": several, "rst": several, "stall": max(1, min(MOST_STALLERS, events // EVENTS_A_STALLER))}
     parts = [Part(who="kill -9", lane="kill", starts=True, holds=_holds(events, seed))]
     for lane, number in sharing.items():

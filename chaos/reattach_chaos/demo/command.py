@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reattach_chaos.demo.cast import cast
@@ -24,10 +24,12 @@ from reattach_mockserver.scenarios.demo import LEAST_EVENTS, demo_script
 from reattach_mockserver.scenarios.dump import dump_script
 from reattach_mockserver.scenarios.errors import RecordingError
 from reattach_mockserver.scenarios.recording import load_recording
+from reattach_mockserver.scenarios.script import Say, Script, Step, Tool, Wait
 
 USAGE, INTERRUPTED, TERMINATED = 64, 130, 143
 FRAME_EVENTS = 2  # of every run: `run.created`, and the settling event that follows a recording
 MOST_EVENTS = 5000
+FIRST_WAIT_MS, PLAY_MS, MOST_PACE_MS = 250, 5_000, 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +108,23 @@ def _piece(options: Options, folder: Path) -> Piece:
         events = len(load_recording(options.recording).events)
         return Piece(kind="recording", path=options.recording, events=events + FRAME_EVENTS)
     path = folder / "scenario.json"
-    path.write_text(dump_script(demo_script(options.events, options.seed)), encoding="utf-8")
+    path.write_text(dump_script(_paced(demo_script(options.events, options.seed), options.events)), encoding="utf-8")
     return Piece(kind="scenario", path=path, events=options.events)
+
+
+def _paced(script: Script, events: int) -> Script:
+    """Slow the run down to the pace of reconnects, or all cuts would come during replays."""
+    pace = Wait(ms=min(MOST_PACE_MS, PLAY_MS // events))
+    steps: list[Step] = [Wait(ms=FIRST_WAIT_MS)]
+    for step in script.steps:
+        match step:
+            case Say():
+                steps.append(replace(step, every_ms=pace.ms))
+            case Tool():
+                steps += [pace, replace(step, takes_ms=pace.ms)]
+            case _:
+                steps += [pace, step]
+    return replace(script, steps=tuple(steps))
 
 
 def _tell(verdict: Verdict, played: Played, screen: Screen, folder: Path, options: Options) -> int:

@@ -1,7 +1,7 @@
 """What most programs do today, for comparison: post, then loop over httpx-sse until the loop ends.
 
 `python -m reattach_chaos.demo.naive STATE`, with the orders and lines of `follower.py`. A create that failed is sent again, as a
-retry decorator would, under the new key that each request makes for itself. The run's id is kept in the file STATE, and after a restart
+retry decorator would, under the new key that each request makes for itself. The run's id is kept in the file STATE; after a restart
 the stream is read again. No cursor, no journal, no reconnect: it must be found to lose, to double, and to start the work twice.
 """
 
