@@ -28,8 +28,19 @@ A failed run is an outcome in loops and in `wait()`; only `result()` raises it. 
 from __future__ import annotations
 
 import re
+from typing import TypedDict, Unpack
 
 from reattach.model import Gap, Outcome
+
+
+class Facts(TypedDict, total=False):
+    """The facts that every error carries as attributes, besides its hint."""
+
+    run_id: str
+    key: str | None
+    cursor: str | None
+    tried: str
+    problem: str | None
 
 
 class ReattachError(Exception):
@@ -97,8 +108,8 @@ class WaitTimeout(ReattachError, TimeoutError):
 class RunNotCompleted(ReattachError):
     """`result()` was asked for, and the run ended otherwise. `outcome` tells how."""
 
-    def __init__(self, message: str, *, outcome: Outcome, **facts: str | None) -> None:
-        super().__init__(message, **facts)  # type: ignore[arg-type]  # the same keywords, passed on
+    def __init__(self, message: str, *, outcome: Outcome, hint: str = "", **facts: Unpack[Facts]) -> None:
+        super().__init__(message, hint=hint, **facts)
         self.outcome = outcome
 
 
@@ -137,8 +148,8 @@ class SessionBusy(AttachError):
 class ResumeRejected(ReattachError):
     """The log cannot be resumed from our cursor. `gap` names what is missing and why. The journal is unchanged."""
 
-    def __init__(self, message: str, *, gap: Gap, **facts: str | None) -> None:
-        super().__init__(message, **facts)  # type: ignore[arg-type]  # the same keywords, passed on
+    def __init__(self, message: str, *, gap: Gap, hint: str = "", **facts: Unpack[Facts]) -> None:
+        super().__init__(message, hint=hint, **facts)
         self.gap = gap
 
 

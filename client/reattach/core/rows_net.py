@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from reattach.core.messages import Close, Elapsed, Notice, StatusFailed, StatusRead, Why
+from reattach.core.messages import Elapsed, Notice, StatusFailed, StatusRead, Why
 from reattach.core.moves import (
     Effects,
     ask_status,
     budget,
     end_by_status,
+    fail,
     failure_of,
-    finish,
     resync,
     start,
     watch_behind,
@@ -54,8 +54,8 @@ def status_of_another_epoch(s: State, given: StatusRead, fx: Effects) -> State |
 
 @row(StatusRead, *FOLLOWING)
 def status_settled(s: State, given: StatusRead, fx: Effects) -> State | None:
-    """Settled, and nothing above what is committed: the end whose event never came."""
-    if given.outcome is None or implication(given, s.admitted, s.committed) is not Implication.FINISHED:
+    """Settled, and nothing above what is committed: the end whose event never came. What is in flight settles first."""
+    if given.outcome is None or s.flying or implication(given, s.admitted, s.committed) is not Implication.FINISHED:
         return None
     return end_by_status(s, fx, given.outcome)
 
@@ -64,16 +64,15 @@ def status_settled(s: State, given: StatusRead, fx: Effects) -> State | None:
 def status_answered(s: State, given: StatusRead, fx: Effects) -> State:
     """The server is there: the budget begins again. What it has above us must come."""
     said = implication(given, s.admitted, s.committed)
-    s = s._replace(
-        denied=0 if s.mode != "live" else s.denied, missing=0, head=given.head if given.head is not None else s.head
-    )
+    s = s._replace(denied=0, missing=0, head=given.head if given.head is not None else s.head)
     if s.mode in ("attaching", "waiting"):
         s = budget(s, fx, anew=True)
-    if s.declined:
-        s = s._replace(declined=False)
+    if s.declined and not given.status.settled:
         fx.append(Notice("declined", f"the server stopped streaming, but the run is {given.status.value}"))
-    if said is Implication.SETTLED_UNCOMPARABLE:
-        s = s._replace(settled=given.outcome, settled_at=given.attempt if s.settled is None else s.settled_at)
+    s = s._replace(declined=False)
+    if said is Implication.SETTLED_UNCOMPARABLE and s.settled is None:
+        # Only an attach that is opened after this answer is sure to bring all that the run ever wrote.
+        s = s._replace(settled=given.outcome, settled_at=s.attempt)
     if s.mode == "live" and said in (Implication.BEHIND, Implication.SETTLED_UNCOMPARABLE):
         s = watch_behind(s, fx)
     return s
@@ -86,19 +85,16 @@ def status_missing(s: State, given: StatusFailed, fx: Effects) -> State | None:
         return None
     if s.before and s.missing in (0, given.attempt):
         return s._replace(missing=given.attempt)
-    fx.append(Close())
-    return finish(s, fx, failure=failure_of(given.refusal))
+    return fail(s, fx, failure_of(given.refusal))
 
 
 @row(StatusFailed, "attaching", "waiting")
 def status_denied(s: State, given: StatusFailed, fx: Effects) -> State | None:
     """401 by status and by stream in one attempt count as one; 403 is definite."""
     if given.refusal.why is Why.FORBIDDEN:
-        fx.append(Close())
-        return finish(s, fx, failure=failure_of(given.refusal))
+        return fail(s, fx, failure_of(given.refusal))
     if given.refusal.why is not Why.UNAUTHENTICATED:
         return None
     if s.denied in (0, given.attempt):
         return s._replace(denied=given.attempt)
-    fx.append(Close())
-    return finish(s, fx, failure=failure_of(given.refusal))
+    return fail(s, fx, failure_of(given.refusal))

@@ -33,6 +33,7 @@ from reattach.core.moves import (
     ask_status,
     attach,
     end_by_status,
+    fail,
     failure_of,
     finish,
     listen,
@@ -86,8 +87,11 @@ def opened_elsewhere(s: State, given: Opened, fx: Effects) -> State | None:
 
 @row(Opened, "attaching")
 def opened_on_another_event(s: State, given: Opened, fx: Effects) -> State | None:
-    """The event at our cursor is not the one we have: the log lost its tail and wrote another under the same numbers."""
-    if given.cursor_id == UNSTATED:
+    """The event at our cursor is not the one we have: the log lost its tail and wrote another under the same numbers.
+
+    A server that begins at another place than ours names another event: earlier ones are judged one by one as they come.
+    """
+    if given.cursor_id == UNSTATED or given.sequence not in (None, s.asked.sequence):
         return None
     ours = None if s.asked.sequence == 0 else s.asked.id
     if given.cursor_id == ours or (ours is None and s.asked.sequence > 0):
@@ -141,7 +145,7 @@ def received(s: State, given: Received, fx: Effects) -> State:
             s = _commit(s, fx, first, batch, at, known, over)
             return _disproved(s, fx, verdict, arrival)
     if not batch:
-        return listen(s._replace(mode="live"), fx) if s.mode == "live" else s
+        return listen(stop(s, fx, "connect"), fx)  # a long replay of what we have is no silence
     s = _commit(s, fx, first, batch, at, known, over)
     s = stop(s, fx, "connect", "budget", "behind")
     s = start(s, fx, "stall", s.rules.policy.stall_notice)
@@ -159,6 +163,8 @@ def _commit(
         known=tuple(known[-WINDOW:]),
         flying=s.flying + 1,
         fresh=True,
+        # Which log it is was not known before its first event: an answer that was asked for then may be of an older one.
+        era=s.era + 1 if s.admitted.epoch is None and at.epoch is not None else s.era,
         over=over,
         hole=-1,
         resyncs=0,
@@ -190,9 +196,11 @@ def _hole(s: State, fx: Effects) -> State:
     return lose(s._replace(hole=s.committed.position), fx, "an event was left out")
 
 
-@row(Heard, "live")
-def heard(s: State, given: Heard, fx: Effects) -> State:
-    """Any byte is liveness. A large event that is still arriving is not held back either."""
+@row(Heard, "attaching", "live")
+def heard(s: State, given: Heard, fx: Effects) -> State | None:
+    """Any byte is liveness, once the stream has begun. A large event that is still arriving is not held back either."""
+    if "idle" not in s.timers:
+        return None
     if given.growing and "behind" in s.timers:
         s = watch_behind(stop(s, fx, "behind"), fx)
     return listen(s, fx)
@@ -205,13 +213,24 @@ def hinted(s: State, given: Hinted, fx: Effects) -> State:
 
 
 @row(Lost, "attaching", "live")
+@row(Ended, "attaching", "live")
+def parted_after_the_end(s: State, given: Lost | Ended, fx: Effects) -> State | None:
+    """The settling event is here and only its commit is awaited: nothing is left to reconnect for."""
+    if not s.over:
+        return None
+    fx.append(Close())
+    return stop(s, fx, *sorted(s.timers))._replace(mode="ending")
+
+
+@row(Lost, "attaching", "live")
 def lost(s: State, given: Lost, fx: Effects) -> State:
     """The connection broke: nothing is known about the run by that."""
     return lose(s, fx, given.detail or "connection lost")
 
 
+@row(Declined, "attaching")
 @row(Ended, "attaching", "live")
-def ended_at_the_tail(s: State, given: Ended, fx: Effects) -> State | None:
+def ended_at_the_tail(s: State, given: Ended | Declined, fx: Effects) -> State | None:
     """Positions cannot be compared: settled by status, and an attach opened after that answer ended cleanly with nothing."""
     if s.settled is None or s.attempt <= s.settled_at or s.fresh or s.flying:
         return None
@@ -224,7 +243,7 @@ def ended(s: State, given: Ended, fx: Effects) -> State:
     return lose(s, fx, "the stream ended without the run's end", accepted=True)
 
 
-@row(Refused, "attaching")
+@row(Refused, "attaching", "live")
 def refused_for_now(s: State, given: Refused, fx: Effects) -> State | None:
     """Busy: wait, never at once, at least as long as the server says; not beyond the budget."""
     refusal = given.refusal
@@ -232,13 +251,12 @@ def refused_for_now(s: State, given: Refused, fx: Effects) -> State | None:
         return None
     after = refusal.retry_after
     if after is not None and given.left is not None and after > given.left:
-        fx.append(Close())
-        return finish(s, fx, failure=Failure("reconnect_exhausted", f"the server asked to wait {after:g} s", refusal))
+        return fail(s, fx, Failure("reconnect_exhausted", f"the server asked to wait {after:g} s", refusal))
     window, backoff = s.backoff.delayed(s.rules.policy, retry_after=after)
     return lose(s._replace(backoff=backoff), fx, refusal.detail or "busy", window=window)
 
 
-@row(Refused, "attaching")
+@row(Refused, "attaching", "live")
 def refused_the_token(s: State, given: Refused, fx: Effects) -> State | None:
     """One 401 is an old token: it is asked for again at the next attempt. A second without a good answer between is the end."""
     if given.refusal.why is not Why.UNAUTHENTICATED or s.denied not in (0, s.attempt):
@@ -248,7 +266,7 @@ def refused_the_token(s: State, given: Refused, fx: Effects) -> State | None:
     return lose(s, fx, given.refusal.detail or "the token was refused", window=window)
 
 
-@row(Refused, "attaching")
+@row(Refused, "attaching", "live")
 def refused_as_missing(s: State, given: Refused, fx: Effects) -> State | None:
     """The first 404 of a run that we know exists may be a replica that does not know it yet."""
     if given.refusal.why is not Why.NOT_FOUND or not s.before or s.missing not in (0, s.attempt):
@@ -283,8 +301,7 @@ def refused_by_another_protocol(s: State, given: Refused, fx: Effects) -> State 
 @row(Refused, "attaching", "live")
 def refused(s: State, given: Refused, fx: Effects) -> State:
     """No repetition can mend it."""
-    fx.append(Close())
-    return finish(s, fx, failure=failure_of(given.refusal))
+    return fail(s, fx, failure_of(given.refusal))
 
 
 @row(Declined, "attaching")
@@ -321,7 +338,7 @@ def connect_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
     return lose(s, fx, "no answer in time") if given.timer == "connect" else None
 
 
-@row(Elapsed, "live")
+@row(Elapsed, "attaching", "live")
 def idle_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
     """Silence beyond the heartbeat: open, but not alive."""
     return lose(s, fx, "silence beyond the heartbeat") if given.timer == "idle" else None
@@ -342,7 +359,4 @@ def reconnect_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
 @row(Elapsed, "attaching", "waiting", "resyncing")
 def budget_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
     """Neither an attach nor a status answer for the whole budget."""
-    if given.timer != "budget":
-        return None
-    fx.append(Close())
-    return finish(s, fx, failure=Failure("reconnect_exhausted", s.reason))
+    return fail(s, fx, Failure("reconnect_exhausted", s.reason)) if given.timer == "budget" else None

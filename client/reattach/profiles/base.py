@@ -94,6 +94,22 @@ class Profile(Protocol):
         """
         ...
 
+    def lookup(self, key: str) -> Call | None:
+        """Return the search for a run by the key of its create, None if the vendor has none."""
+        ...
+
+    def found(self, body: bytes) -> Created | None:
+        """Read a good answer of `lookup`.
+
+        Raises:
+            Unreadable: It is none.
+        """
+        ...
+
+    def place(self, cursor: str) -> tuple[str, int] | None:
+        """Return a cursor's epoch and sequence, None if it is no cursor of this profile."""
+        ...
+
     def attach(self, run_id: str, after: str | None) -> Call:
         """Return the request for the stream after a cursor (None: from the beginning)."""
         ...

@@ -31,6 +31,7 @@ from reattach.profiles.base import Call, Created, Reading, Unreadable
 from reattach.profiles.hints import retry_after
 from reattach.profiles.native_reader import NativeReader
 from reattach.profiles.native_values import (
+    CURSOR,
     SETTLING,
     action,
     actions,
@@ -74,6 +75,11 @@ class Native:
     def lookup(self, key: str) -> Call:
         """Return the search for a run by the key of its create."""
         return Call("GET", f"/v1/runs?idempotency_key={quote(key, safe='')}")
+
+    def place(self, cursor: str) -> tuple[str, int] | None:
+        """Return a cursor's epoch and sequence."""
+        match = CURSOR.match(cursor)
+        return (match[1], int(match[2])) if match else None
 
     def attach(self, run_id: str, after: str | None) -> Call:
         """Return the stream request; a cursor goes into the header, `earliest` into the query as the protocol wants it."""

@@ -1,0 +1,52 @@
+"""Facts that we report, and the hook that receives them. The library writes no log by itself.
+
+An observer is called in the thread that found the fact; it must be quick and must not raise (what it raises is dropped, so that
+a faulty hook cannot lose an event).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing that happened to a run's subscription.
+
+    `name` is stable: "attach" (an attempt begins), "attached", "lost" (with the reason in `detail`), "waiting", "committed",
+    "duplicate", "finished", "failed", "stall", "fast_loop", "declined", "closing", "unproven", "lease".
+    """
+
+    name: str
+    run_id: str
+    at: datetime
+    detail: str = ""
+    cursor: str | None = None
+    attempt: int = 0
+    count: int = 0
+
+
+Observer = Callable[[Fact], None]
+
+
+def to_logging(logger: logging.Logger | None = None) -> Observer:
+    """Return an observer that writes facts to a logger: what a person may have to act on as warnings, the rest for debugging."""
+    log = logger or logging.getLogger("reattach")
+    warn = {"failed", "stall", "fast_loop", "declined", "unproven"}
+
+    def observe(fact: Fact) -> None:
+        log.log(
+            logging.WARNING if fact.name in warn else logging.DEBUG,
+            "%s run=%s cursor=%s attempt=%d count=%d %s",
+            fact.name,
+            fact.run_id,
+            fact.cursor,
+            fact.attempt,
+            fact.count,
+            fact.detail,
+        )
+
+    return observe

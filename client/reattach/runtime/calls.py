@@ -1,0 +1,129 @@
+"""Finite calls: create, status, snapshot, cancel. tenacity repeats them, one retry object a call; the endless part is the core's.
+
+Only what is worth repeating is repeated: no answer, and answers of the class busy. A wait is at least what the server asks for,
+and jittered. Cancellation passes unhindered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+import tenacity
+
+from reattach.core.backoff import Backoff
+from reattach.core.messages import Refusal, Why
+from reattach.policy import Policy
+from reattach.profiles.base import Call, Profile
+from reattach.runtime.clock import Clock, sleep
+from reattach.transports.base import Request, Response, Wire, WireLost, WireRefused
+
+Headers = Callable[[], Awaitable[dict[str, str | bytes]]]
+
+
+class Refused(Exception):
+    """A definite answer that is not the good one, or none at all (`why` busy). `sent`: an earlier attempt may have been taken."""
+
+    def __init__(self, refusal: Refusal, *, sent: bool) -> None:
+        super().__init__(refusal.detail)
+        self.refusal = refusal
+        self.sent = sent
+
+
+class Limit(NamedTuple):
+    """How long to go on: so many attempts, or so many seconds (None: for ever)."""
+
+    attempts: int | None = None
+    seconds: float | None = None
+
+
+class Calls:
+    """Makes a profile's calls on a wire.
+
+    Args:
+        wire: Where to.
+        profile: Sorts the answers.
+        server: The address, without a slash at its end.
+        headers: Asked for at every attempt (a token may be new).
+        policy: The waits and the limit of one attempt.
+        clock: Time and chance.
+    """
+
+    def __init__(
+        self, wire: Wire, profile: Profile, server: str, headers: Headers, policy: Policy, clock: Clock
+    ) -> None:
+        self._wire = wire
+        self._profile = profile
+        self._server = server
+        self._headers = headers
+        self._policy = policy
+        self._clock = clock
+
+    async def request(self, call: Call, timeout: float) -> Request:
+        """Return the whole request of a profile's call, with today's headers."""
+        headers = dict(await self._headers())
+        headers.update({name: value.encode() if not value.isascii() else value for name, value in call.headers.items()})
+        body = None
+        if call.body is not None:
+            body = call.body if isinstance(call.body, bytes) else json.dumps(call.body, ensure_ascii=False).encode()
+            headers["Content-Type"] = "application/json"
+        headers.setdefault("Accept", "application/json")
+        return Request(call.method, self._server + call.path, headers, body, timeout)
+
+    async def make(self, call: Call, limit: Limit) -> Response:
+        """Return the good answer (2xx) of a call.
+
+        Raises:
+            Refused: Any other answer that repeating cannot mend, or the limit is over.
+        """
+        sent = False
+        backoff = Backoff()
+        answer: Response | None = None
+        began = self._clock.now()
+        waited: list[float] = []
+
+        def wait(state: tenacity.RetryCallState) -> float:
+            nonlocal backoff
+            error = state.outcome.exception() if state.outcome else None
+            after = error.refusal.retry_after if isinstance(error, Refused) else None
+            window, backoff = backoff.delayed(self._policy, retry_after=after)
+            waited[:] = [self._clock.draw(window.low, window.high)]
+            return waited[0]
+
+        def stop(state: tenacity.RetryCallState) -> bool:
+            if limit.attempts is not None and state.attempt_number >= limit.attempts:
+                return True
+            spent = self._clock.now() - began + (waited[0] if waited else 0.0)
+            return limit.seconds is not None and spent > limit.seconds
+
+        def again(error: BaseException) -> bool:
+            return isinstance(error, Refused) and error.refusal.why is Why.BUSY
+
+        async def pause(seconds: float) -> None:
+            await sleep(self._clock, seconds)
+
+        retrying = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception(again), wait=wait, stop=stop, sleep=pause, reraise=True
+        )
+        async for attempt in retrying:
+            with attempt:
+                try:
+                    answer = await self._wire.call(await self.request(call, self._policy.connect_timeout))
+                except WireLost as error:
+                    sent = sent or not error.definite
+                    raise Refused(Refusal(Why.BUSY, error.detail), sent=sent) from error
+                except WireRefused as error:
+                    raise Refused(Refusal(Why.UNSENDABLE, error.detail), sent=sent) from error
+                if not 200 <= answer.status <= 299:
+                    refusal = self._profile.refusal(answer.status, answer.headers, answer.body)
+                    if refusal.why is Why.BUSY and answer.status != 429:
+                        sent = True  # a gateway's 502 says nothing about what is behind it
+                    raise Refused(refusal, sent=sent)
+        assert answer is not None
+        return answer
+
+
+def unreadable(detail: Any) -> Refused:
+    """Return the refusal for a good answer that cannot be read: a proxy's page, a vendor's other protocol."""
+    return Refused(Refusal(Why.FOREIGN, str(detail)), sent=True)

@@ -1,0 +1,180 @@
+"""One consumer's way through one run: which event is in hand, what is confirmed, what comes again.
+
+Two marks: the journal's committed position, and this consumer's applied one. Asking for the next event confirms the last; a loop
+that is entered again goes on after the last confirmed event, so an event whose handler raised comes first next time, marked.
+No waiting here: `take` returns what may be read now. Used from one thread or task at a time, which `own` enforces.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
+
+from reattach import errors
+from reattach.model import Event
+from reattach.runtime.feed import Feed
+from reattach.stores.base import Lease, Store
+from reattach.stores.entry import event_of
+
+READ = 256  # events taken from memory or file at a time
+
+
+class Owner(NamedTuple):
+    """A thread or task that reads, and how to know whether it still does."""
+
+    key: int
+    alive: Callable[[], bool]
+
+
+class Consumption:
+    """A consumer's place in a run.
+
+    Args:
+        feed: What may be read.
+        store: The journal, for what is not in memory, and for marks.
+        run: The journal's number of the run.
+        run_id: The run's id.
+        lease: The right to move the consumer's mark; None marks nothing (`after=`).
+        applied: The position to go on after.
+        shown: Events up to here may have been handed out by an earlier process.
+        skip: Says of an event whether a reader that began in the middle does not want it.
+    """
+
+    def __init__(
+        self,
+        feed: Feed,
+        store: Store,
+        run: int,
+        run_id: str,
+        lease: Lease | None,
+        applied: int,
+        shown: int,
+        skip: Callable[[Event], bool] | None = None,
+    ) -> None:
+        self.feed = feed
+        self.lease = lease
+        self.in_hand: Event | None = None
+        self._store = store
+        self._run = run
+        self._run_id = run_id
+        self._applied = applied
+        self._shown = shown
+        self._skip = skip
+        self._buffer: list[Event] = []
+        self._next = 0
+        self._position = applied
+        self._again = False
+        self._highest = applied
+        self._owner: Owner | None = None
+
+    # whose ------------------------------------------------------------------------------------------------------------
+
+    def own(self, owner: Owner) -> None:
+        """Let this thread or task read, and no other one meanwhile.
+
+        Raises:
+            RunBusy: Another living thread or unfinished task is in the loop.
+        """
+        if self._owner is not None and self._owner.key != owner.key and self._owner.alive():
+            raise errors.RunBusy(
+                f"run {self._run_id!r} is already being read by another thread or task of this client.",
+                run_id=self._run_id,
+                hint='Use views() or after="beginning" to look on.',
+            )
+        self._owner = owner
+
+    def disown(self) -> None:
+        """Nobody reads."""
+        self._owner = None
+
+    def owned_by(self, owner: Owner) -> bool:
+        """Whether this thread or task read last."""
+        return self._owner is not None and self._owner.key == owner.key
+
+    # reading ----------------------------------------------------------------------------------------------------------
+
+    def rewind(self) -> None:
+        """The loop is entered again: go on after the last confirmed event."""
+        if self.in_hand is not None or self._position != self._applied:
+            self._position = self._applied
+            self._buffer, self._next = [], 0
+            self.in_hand = None
+        self._again = False
+
+    def repeat(self) -> None:
+        """The event in hand comes again: its transaction was rolled back."""
+        self._again = True
+
+    def take(self) -> Event | None:
+        """Return the next event that may be read and is in memory; None if there is none (see `stored`)."""
+        if self._again and self.in_hand is not None:
+            self._again = False
+            return dataclasses.replace(self.in_hand, redelivered=True)
+        while True:
+            if self._next >= len(self._buffer):
+                newest = self.feed.newest(self._position, READ)
+                if not newest:
+                    return None
+                self._buffer, self._next = newest, 0
+            event = self._buffer[self._next]
+            self._next += 1
+            self._position = event.position
+            if self._skip is not None and self._skip(event):
+                continue
+            if event.position <= self._shown:
+                if self.lease is not None:
+                    event = dataclasses.replace(event, redelivered=True)
+            else:
+                self._shown = event.position
+            self.in_hand = event
+            self._highest = max(self._highest, event.position)
+            return event
+
+    @property
+    def stored(self) -> bool:
+        """Whether what comes next is only in the journal: `load` it."""
+        return self._next >= len(self._buffer) and self.feed.newest(self._position, 1) is None
+
+    def load(self) -> None:
+        """Read the next events from the journal (blocks on the disk)."""
+        readable = self.feed.readable
+        entries = self._store.read(self._run, self._position, READ)
+        self._buffer = [
+            event_of(entry.element, self._run_id, entry.position) for entry in entries if entry.position <= readable
+        ]
+        self._next = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether everything that may be read was read."""
+        return not self._again and self._next >= len(self._buffer) and self._position >= self.feed.readable
+
+    # confirming -------------------------------------------------------------------------------------------------------
+
+    def confirm(self) -> None:
+        """Confirm the event in hand, without waiting for the disk."""
+        event = self.in_hand
+        if event is None or self._again:
+            return
+        self.in_hand = None
+        self._applied = event.position
+        if self.lease is not None:
+            self._store.note(self.lease, event.position)
+
+    def confirmed(self, position: int) -> None:
+        """A durable mark was written: events up to this position are confirmed."""
+        self._applied = max(self._applied, position)
+        if self.in_hand is not None and self.in_hand.position <= position:
+            self.in_hand = None
+            self._again = False
+
+    @property
+    def handed_out(self) -> int:
+        """The highest position that this reader was handed."""
+        return self._highest
+
+    @property
+    def applied(self) -> int:
+        """The applied position."""
+        return self._applied

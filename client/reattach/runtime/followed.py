@@ -1,0 +1,152 @@
+"""One run that somebody follows in this process: as its writer, or by looking on while another process writes."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import anyio
+
+from reattach import errors
+from reattach.core.messages import Attached, LeaseLost
+from reattach.model import Connection, OnGap
+from reattach.runtime.clock import sleep
+from reattach.runtime.failures import of_fault
+from reattach.runtime.feed import End, Feed
+from reattach.runtime.subscription import Subscription
+from reattach.stores.base import Lease, RunRow
+from reattach.stores.entry import event_of, outcome_of
+
+if TYPE_CHECKING:
+    from reattach.runtime.engine import Engine
+
+KNOWN = 1_000  # newest events whose identity the core is given (architecture.md)
+LOOK = 0.1
+"""Seconds between two looks at a journal that another process writes."""
+LOOKS_A_HOLDER = 5  # so often we look whether that process still lives
+
+
+class Followed:
+    """One run that somebody follows: as its writer, or by looking on while another process writes."""
+
+    def __init__(self, engine: Engine, run: int, on_gap: OnGap) -> None:
+        self.engine = engine
+        self.run = run
+        self.on_gap = on_gap
+        self.feed = Feed(engine.policy.max_buffered_events)
+        self.readers = 0
+        self.leaving = False
+        self._subscription: Subscription | None = None
+        self._over = anyio.Event()
+
+    def leave(self) -> None:
+        """One reader fewer; with the last one, following ends."""
+        self.readers -= 1
+        if self.readers <= 0:
+            self.stop()
+
+    def stop(self) -> None:
+        """Stop following; what is in flight settles."""
+        if not self.leaving:
+            self.leaving = True
+            if self._subscription is not None:
+                self._subscription.close()
+            self.feed.finish(End(None, errors.Closed("this run is no longer followed.", hint="Iterate it again.")))
+
+    def fail(self, error: Exception) -> None:
+        """A fault of ours: say so to who waits."""
+        self.feed.finish(End(None, of_fault(error, self.engine.store.name)))
+        self.leaving = True
+        if self._subscription is not None:
+            self._subscription.settled.set()
+
+    def lost_lease(self) -> None:
+        """Another process owns the run now."""
+        if self._subscription is not None:
+            self._subscription.tell(LeaseLost("the lease ran out and was taken"))
+
+    async def wait_settled(self) -> None:
+        """Wait until nothing of it is in flight."""
+        await self._over.wait()
+
+    async def run_to_the_end(self) -> None:
+        """Follow until the run's end, a failure, or `stop`."""
+        lease: Lease | None = None
+        try:
+            lease = await self._acquire()
+            if self._subscription is not None:
+                await self._subscription.settled.wait()
+        except errors.ReattachError as error:
+            self.feed.finish(End(None, error))
+        except Exception as error:
+            self.feed.finish(End(None, of_fault(error, self.engine.store.name)))
+        finally:
+            with anyio.CancelScope(shield=True):
+                self.leaving = True
+                if lease is not None:
+                    with contextlib.suppress(Exception):  # it runs out by itself
+                        await self.engine.give_back(lease)
+                self.engine.left(self)
+                self._over.set()
+
+    async def _acquire(self) -> Lease | None:
+        """Become the writer; look on as long as another process is."""
+        engine = self.engine
+        while True:
+            row = await engine.post(lambda: engine.store.row(self.run))
+            if row.outcome is not None:
+                await self._begin(row, None)
+                return None
+            lease = await engine.take(self.run, "")
+            if isinstance(lease, Lease):
+                if self.leaving:
+                    return lease
+                row = await engine.post(lambda: engine.store.row(self.run))  # what the last owner wrote before us
+                await self._begin(row, lease)
+                return lease
+            await self._look_on()
+            if self.leaving:
+                return None
+
+    async def _begin(self, row: RunRow, lease: Lease | None) -> None:
+        engine = self.engine
+        run_id = row.run_id or ""
+        entries = await engine.post(lambda: engine.store.newest(self.run, KNOWN))
+        known = [event_of(entry.element, run_id, entry.position) for entry in entries]
+        identities = tuple(
+            (
+                entry.element.get("sequence"),
+                entry.element.get("dedupe", entry.element["id"]),
+                bytes.fromhex(entry.element.get("digest", "")),
+            )
+            for entry in entries
+            if "gap" not in entry.element
+        )
+        if self.leaving:
+            return
+        self.feed.keep(known)
+        outcome = None if row.outcome is None else outcome_of(row.outcome, run_id)
+        subscription = Subscription(engine, row, lease, self.feed, self.on_gap)
+        self._subscription = subscription
+        before = row.status != "" or row.committed.position > 0
+        subscription.begin(known, Attached(row.committed, identities, outcome, before))
+
+    async def _look_on(self) -> None:
+        """Read what another process writes, until it lets go or the run has ended."""
+        engine = self.engine
+        self.feed.show(Connection(phase="following"))
+        engine.tell("", "lease", "another process follows this run; reading what it writes")
+        seen = -1
+        looks = 0
+        while not self.leaving:
+            changed = await engine.post(engine.store.changed)
+            if changed != seen:
+                seen = changed
+                row = await engine.post(lambda: engine.store.row(self.run))
+                self.feed.deliver(row.committed.position)
+                if row.outcome is not None:
+                    return
+            looks += 1
+            if looks % LOOKS_A_HOLDER == 0 and await engine.post(lambda: engine.store.holder(self.run, "")) is None:
+                return
+            await sleep(engine.clock, LOOK)

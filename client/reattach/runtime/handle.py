@@ -1,0 +1,361 @@
+"""One run in the hands of an application: everything that is awaited, for both faces.
+
+Holds nothing open until it is read. The blocking face calls these functions through the portal, the asynchronous one awaits
+them; what both do without waiting (take the next event, confirm it) is in `Consumption`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+
+from reattach import errors
+from reattach.core.fold import Fold
+from reattach.core.messages import Failure, Refusal, Why
+from reattach.core.moves import failure_of
+from reattach.model import Connection, Event, OnGap, Outcome, Status
+from reattach.profiles.base import Call, Reading, Unreadable
+from reattach.runtime import calls, outcomes, starts
+from reattach.runtime.clock import sleep
+from reattach.runtime.consumption import Consumption
+from reattach.runtime.engine import Engine
+from reattach.runtime.failures import Place, error_of, of_fault
+from reattach.runtime.followed import Followed
+from reattach.runtime.turn import Turn
+from reattach.stores.base import Busy, Lease, LeaseGone, RunRow
+
+
+class Handle:
+    """A run of one engine.
+
+    Args:
+        engine: The client at work.
+        row: The run if the journal has it.
+        run_id: Its id otherwise; the journal learns of it when it is first read.
+        after: Read only, from here: "beginning", "tail" or a cursor; None follows as the consumer.
+        on_gap: What to do where events cannot be had.
+        consumer: Whose mark.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        row: RunRow | None,
+        run_id: str,
+        *,
+        after: str | None = None,
+        on_gap: OnGap = "raise",
+        consumer: str = "main",
+    ) -> None:
+        self.engine = engine
+        self.run_id = run_id
+        self.key = None if row is None else row.key
+        self.consumption: Consumption | None = None
+        self._row = row
+        self._after = after
+        self._on_gap = on_gap
+        self._consumer = consumer
+        self._followed: Followed | None = None
+
+    # the run ---------------------------------------------------------------------------------------------------------
+
+    async def row(self) -> RunRow:
+        """Return the run's row, with its id: adopted if it is attached by id, created if the answer to its start was lost."""
+        engine = self.engine
+        engine.check_open()
+        try:
+            if self._row is None:
+                self._row = await engine.post(
+                    lambda: engine.store.adopt(engine.server, engine.profile.name, self.run_id)
+                )
+            else:
+                number = self._row.run
+                self._row = await engine.post(lambda: engine.store.row(number))
+            if self._row.run_id is None:
+                self._row = await starts.create(engine, self._row, new=False)
+        except errors.ReattachError:
+            raise
+        except Exception as error:
+            raise of_fault(error, engine.store.name) from error
+        self.run_id = self._row.run_id or self.run_id
+        self.key = self._row.key
+        return self._row
+
+    @property
+    def connection(self) -> Connection:
+        """How the connection is now."""
+        return Connection() if self._followed is None else self._followed.feed.connection
+
+    def place(self, row: RunRow) -> Place:
+        """Return where an error of this run happens."""
+        engine = self.engine
+        return Place(engine.server, engine.store.name, self.run_id, row.key, row.committed, engine.policy)
+
+    # reading ---------------------------------------------------------------------------------------------------------
+
+    async def consume(self) -> Consumption:
+        """Begin to read: take the consumer's lease and follow the run.
+
+        Raises:
+            RunBusy: Another process, or another client in this one, reads as this consumer.
+        """
+        if self.consumption is not None:
+            return self.consumption
+        row = await self.row()
+        engine = self.engine
+        lease: Lease | None = None
+        applied = shown = 0
+        skip: Callable[[Event], bool] | None = None
+        if self._after is None:
+            taken = await engine.take(row.run, self._consumer)
+            if isinstance(taken, Busy):
+                raise self._busy(row, taken)
+            lease = taken
+            applied = await engine.post(lambda: engine.store.applied(row.run, self._consumer))
+            # The first reader ever: nothing can have been shown before, so nothing is marked as perhaps shown.
+            row = await engine.post(lambda: engine.store.row(row.run))
+            shown = row.committed.position if lease.token > 1 else applied
+        else:
+            skip = await self._skip(row, self._after)
+        followed = await engine.follow(row.run, self._on_gap)
+        self._followed = followed
+        self.consumption = Consumption(followed.feed, engine.store, row.run, self.run_id, lease, applied, shown, skip)
+        return self.consumption
+
+    def _busy(self, row: RunRow, busy: Busy) -> errors.RunBusy:
+        holder = busy.holder
+        return errors.RunBusy(
+            f"run {self.run_id!r} is already followed as consumer {self._consumer!r} by pid {holder.pid} on {holder.host} "
+            f"since {busy.since:%Y-%m-%d %H:%M:%S} UTC.",
+            run_id=self.run_id,
+            key=row.key,
+            cursor=row.committed.cursor,
+            hint='Use views() or after="beginning" to look on, consumer="…" for a second handler, or stop the other.',
+        )
+
+    async def _skip(self, row: RunRow, after: str) -> Callable[[Event], bool] | None:
+        """Return which events a reader that begins in the middle does not want."""
+        if after == "beginning":
+            return None
+        if after == "tail":
+            reading = await self.reading()
+            epoch, sequence = reading.epoch, reading.head or 0
+        else:
+            place = self.engine.profile.place(after)
+            if place is None:
+                raise errors.UsageError(
+                    f"after={after!r} is no cursor of this server.",
+                    run_id=self.run_id,
+                    hint='Use "beginning", "tail" or the cursor of an event.',
+                )
+            epoch, sequence = place
+
+        def skip(event: Event) -> bool:
+            if event.sequence is None or event.cursor is None:
+                return False
+            found = self.engine.profile.place(event.cursor)
+            if found is not None and epoch is not None and found[0] != epoch:
+                failure = Failure("epoch_changed", reason="epoch", refusal=Refusal(Why.EPOCH, epoch=found[0]))
+                raise error_of(failure, self.place(row))
+            return event.sequence <= sequence
+
+        return skip
+
+    async def renew(self) -> None:
+        """A subscription that failed is over: the next read begins a new one, after what was confirmed."""
+        await self._let_go()
+
+    async def detach(self) -> None:
+        """Stop reading; the run goes on. Twice is fine."""
+        await self._let_go()
+
+    async def _let_go(self) -> None:
+        consumption, followed = self.consumption, self._followed
+        self.consumption = self._followed = None
+        if followed is not None:
+            followed.leave()
+            with anyio.CancelScope(shield=True):
+                if followed.leaving:
+                    await followed.wait_settled()
+        if consumption is not None and consumption.lease is not None:
+            lease = consumption.lease
+            with anyio.CancelScope(shield=True):
+                await self.engine.post(self.engine.store.carry)
+                await self.engine.give_back(lease)
+
+    # confirming ------------------------------------------------------------------------------------------------------
+
+    async def acknowledge(self, event: Event | None) -> None:
+        """Confirm up to an event, durably; None is the one in hand.
+
+        Raises:
+            UsageError: There is none in hand, or it is not an event that this reader was handed.
+            LeaseLost: Another process took the run over.
+        """
+        consumption = self.consumption
+        if consumption is None or consumption.lease is None:
+            raise errors.UsageError(
+                f"run {self.run_id!r} is not being read by a consumer; there is nothing to confirm.",
+                run_id=self.run_id,
+                hint="Confirm inside the loop over the run.",
+            )
+        position = self._position(consumption, event)
+        lease = consumption.lease
+        try:
+            await self.engine.post(lambda: self.engine.store.mark(lease, position))
+        except LeaseGone as error:
+            raise self._lease_lost(str(error)) from error
+        except Exception as error:
+            raise of_fault(error, self.engine.store.name) from error
+        consumption.confirmed(position)
+
+    def _position(self, consumption: Consumption, event: Event | None) -> int:
+        if event is None:
+            if consumption.in_hand is None:
+                raise errors.UsageError(
+                    f"run {self.run_id!r}: no event is in hand.", run_id=self.run_id, hint="Confirm inside the loop."
+                )
+            return consumption.in_hand.position
+        if event.run_id != self.run_id or not 0 < event.position <= consumption.handed_out:
+            raise errors.UsageError(
+                f"event {event.id!r} was not handed out by this reader of run {self.run_id!r}.",
+                run_id=self.run_id,
+                hint="Confirm events that came out of this loop.",
+            )
+        return event.position
+
+    def _lease_lost(self, detail: str) -> errors.LeaseLost:
+        return errors.LeaseLost(
+            f"run {self.run_id!r} was taken over by another process ({detail}); nothing was confirmed.",
+            run_id=self.run_id,
+            hint="The other process sees these events.",
+        )
+
+    def turn(self) -> Turn:
+        """Return a transaction for the event in hand; nothing is begun yet.
+
+        Raises:
+            UsageError: No event is in hand.
+        """
+        consumption = self.consumption
+        if consumption is None or consumption.lease is None or consumption.in_hand is None:
+            raise errors.UsageError(
+                f"run {self.run_id!r}: a transaction confirms the event in hand, and there is none.",
+                run_id=self.run_id,
+                hint="Enter it inside the loop over the run.",
+            )
+        engine = self.engine
+        return Turn(engine.writer, engine.store, consumption.lease, consumption.in_hand.position, consumption.applied)
+
+    # asking ----------------------------------------------------------------------------------------------------------
+
+    async def reading(self) -> Reading:
+        """Ask the server for the run.
+
+        Raises:
+            NotFound, NotAuthorized, RemoteProtocolError, AttachError, ReconnectExhausted: It did not say.
+        """
+        row = await self.row()
+        return await self._ask(row, self.engine.profile.status(self.run_id))
+
+    async def _ask(self, row: RunRow, call: Call) -> Reading:
+        engine = self.engine
+        denied = False
+        while True:
+            try:
+                answer = await engine.calls.make(call, calls.Limit(attempts=3))
+                return engine.profile.reading(self.run_id, answer.body)
+            except Unreadable as error:
+                failure = Failure("remote_protocol_error", error.detail, attempts=1)
+                raise error_of(failure, self.place(row)) from error
+            except calls.Refused as error:
+                if error.refusal.why is Why.UNAUTHENTICATED and not denied:
+                    denied = True  # the token is asked for again, once
+                    continue
+                if error.refusal.why is Why.BUSY:
+                    raise errors.AttachError(
+                        f"{engine.server} did not answer about run {self.run_id!r} (3 attempts, last: {error.refusal.detail}).",
+                        run_id=self.run_id,
+                        key=row.key,
+                        cursor=row.committed.cursor,
+                        hint="Try again; the run itself may be going on.",
+                    ) from error
+                raise error_of(failure_of(error.refusal)._replace(attempts=1), self.place(row)) from error
+
+    async def status(self) -> Status:
+        """Ask the server for the run's status."""
+        return (await self.reading()).status
+
+    async def wait(self, timeout: float | None) -> Outcome:
+        """Follow to the end and return how it ended.
+
+        Raises:
+            WaitTimeout: `timeout` seconds are over.
+        """
+        row = await self.row()
+        followed = await self.engine.follow(row.run, self._on_gap)
+        try:
+            over = anyio.Event()
+            stop = followed.feed.listen(lambda: over.set() if followed.feed.end else None)
+            alarm = None
+            try:
+                if followed.feed.end is None:
+                    if timeout is not None:
+                        alarm = self.engine.clock.call_at(self.engine.clock.now() + timeout, over.set)
+                    await over.wait()
+            finally:
+                stop()
+                if alarm is not None:
+                    alarm.cancel()
+            end = followed.feed.end
+            if end is None:
+                raise errors.WaitTimeout(
+                    f"run {self.run_id!r} has not ended within {timeout:g} s. It goes on.",
+                    run_id=self.run_id,
+                    key=row.key,
+                    hint="Wait again, or cancel() it.",
+                )
+            if end.error is not None:
+                raise end.error
+            assert end.outcome is not None
+            return await self.handed_out(row, end.outcome)
+        finally:
+            followed.leave()
+
+    async def handed_out(self, row: RunRow, outcome: Outcome) -> Outcome:
+        """Return the outcome with what the journal holds, noted as handed out."""
+        engine = self.engine
+
+        def work() -> Outcome:
+            engine.store.hand_out(row.run)
+            fold = Fold(self.run_id)
+            outcomes.catch_up(fold, engine.store, row.run, engine.profile)
+            return outcomes.complete(outcome, fold)
+
+        try:
+            return await engine.post(work)
+        except Exception as error:
+            raise of_fault(error, engine.store.name) from error
+
+    async def cancel(self, timeout: float) -> Outcome:
+        """Ask the server to cancel, then wait for the truth.
+
+        Raises:
+            WaitTimeout: It has not settled within `timeout` seconds; the request stands.
+        """
+        row = await self.row()
+        if row.outcome is None:
+            began = self.engine.clock.now()
+            await self._ask(row, self.engine.profile.cancel(self.run_id))
+            timeout = max(0.0, timeout - (self.engine.clock.now() - began))
+        return await self.wait(timeout)
+
+    async def look_on(self) -> Followed:
+        """Follow without a consumer: for views. `Followed.leave` ends it."""
+        row = await self.row()
+        return await self.engine.follow(row.run, self._on_gap)
+
+    async def pause(self, seconds: float) -> None:
+        """Wait for so many of the clock's seconds."""
+        await sleep(self.engine.clock, seconds)

@@ -1,0 +1,132 @@
+"""What both faces do with arguments, rows and views, besides waiting."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reattach import errors
+from reattach.core.fold import Fold
+from reattach.core.intent import key_fault, request_digest, request_text
+from reattach.model import Connection, Needs, Status, View
+from reattach.runtime import outcomes, starts
+from reattach.runtime.engine import Engine
+from reattach.runtime.failures import of_fault
+from reattach.runtime.feed import End, Feed
+from reattach.stores.base import RunRow
+
+RUN_ID = 512  # characters; the longest that a journal or a path should have to carry
+
+
+def request(
+    input: str | Mapping[str, Any] | Sequence[Any],
+    key: object,
+    session_id: str | None,
+    on_active: str,
+    metadata: Mapping[str, str] | None,
+) -> tuple[str, str]:
+    """Return a create's body as JSON text, and its digest. What is default is left out: absent and default differ to a server.
+
+    Raises:
+        UsageError: Key or input cannot be sent.
+    """
+    fault = key_fault(key)
+    if not isinstance(key, str) or fault is not None:
+        raise errors.UsageError(f"{fault}.", key=key if isinstance(key, str) else None, hint="Nothing was sent.")
+    if on_active not in ("reject", "cancel"):
+        raise errors.UsageError(f'on_active={on_active!r}: "reject" or "cancel" is needed.', key=key)
+    body: dict[str, Any] = {"input": input}
+    if session_id is not None:
+        body["session_id"] = session_id
+    if on_active != "reject":
+        body["on_active"] = on_active
+    if metadata is not None:
+        body["metadata"] = metadata
+    try:
+        text = request_text(body)
+    except ValueError as error:
+        raise errors.UsageError(f"{error}.", key=key, hint="Nothing was sent.") from error
+    return text, request_digest(text)
+
+
+def attachable(run_id: object, consumer: str, after: str | None, ack: str, on_gap: str | None) -> str:
+    """Return the run id of an attach, checked.
+
+    Raises:
+        UsageError: An argument cannot be right, or is not in this version.
+    """
+    if not isinstance(run_id, str) or not run_id or len(run_id) > RUN_ID or not run_id.isprintable():
+        raise errors.UsageError(f"run={run_id!r} is no run id.", hint="Give the id as the server gave it.")
+    if consumer != "main":
+        raise errors.UsageError(f"consumer={consumer!r} is not in this version.", hint='There is "main".')
+    if ack != "auto":
+        raise errors.UsageError(f"ack={ack!r} is not in this version.", hint='There is "auto"; ack() confirms at once.')
+    if on_gap not in (None, "raise", "snapshot", "continue"):
+        raise errors.UsageError(f'on_gap={on_gap!r}: "raise", "snapshot" or "continue" is needed.')
+    if after is not None and not after:
+        raise errors.UsageError("after='' is no cursor.", hint='Use "beginning", "tail" or the cursor of an event.')
+    return run_id
+
+
+async def start(engine: Engine, key: str, request: str, digest: str) -> RunRow:
+    """Start, with what the journal raises put into words."""
+    engine.check_open()
+    try:
+        return await starts.start(engine, key, request, digest)
+    except errors.ReattachError:
+        raise
+    except Exception as error:
+        raise of_fault(error, engine.store.name) from error
+
+
+async def rows(engine: Engine, unfinished: bool) -> list[tuple[RunRow, Needs]]:
+    """Return this server's rows, newest first, each with what it needs."""
+
+    def work() -> list[tuple[RunRow, Needs]]:
+        found = engine.store.rows(engine.server, engine.profile.name)
+        return [(row, outcomes.needs_of(row, engine.store.applied(row.run, "main"))) for row in found]
+
+    try:
+        listed = await engine.post(work)
+    except Exception as error:
+        raise of_fault(error, engine.store.name) from error
+    return [(row, needs) for row, needs in listed if not unfinished or needs != "nothing"]
+
+
+async def needs(engine: Engine, row: RunRow) -> Needs:
+    """Return what one run needs."""
+
+    def work() -> Needs:
+        return outcomes.needs_of(engine.store.row(row.run), engine.store.applied(row.run, "main"))
+
+    return await engine.post(work)
+
+
+def fold_up(fold: Fold, feed: Feed, engine: Engine, run: int, readable: int) -> None:
+    """Fold what may be read, from memory where it is there, else from the journal (blocks on the disk)."""
+    while fold.position < readable:
+        newest = feed.newest(fold.position, readable - fold.position)
+        if newest is None:
+            outcomes.catch_up(fold, engine.store, run, engine.profile, readable)
+            continue
+        if not newest:
+            return
+        for event in newest:
+            outcomes.add(fold, event, engine.profile)
+
+
+def shown(fold: Fold, feed: Feed, end: End | None) -> View:
+    """Return the view with the connection, and with the status that the end told."""
+    view = dataclasses.replace(fold.view(), connection=feed.connection)
+    if end is not None and end.outcome is not None:
+        view = dataclasses.replace(view, status=end.outcome.status)
+    return view
+
+
+def with_status(view: View, row: RunRow, connection: Connection) -> View:
+    """Return a journal's view with the row's last known status where the events name none."""
+    status = view.status
+    if row.outcome is not None or status is Status.UNKNOWN:
+        status = Status(row.status) if row.status in set(Status) else Status.UNKNOWN
+    return dataclasses.replace(view, status=status, connection=connection)

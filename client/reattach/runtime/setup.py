@@ -1,0 +1,222 @@
+"""What a user typed becomes a client at work: checked before anything is opened, opened in one place."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+import anyio
+import anyio.to_thread
+
+from reattach import errors
+from reattach.core.subscription import step as core_step
+from reattach.model import OnGap
+from reattach.observe import Observer
+from reattach.policy import Policy
+from reattach.profiles import named
+from reattach.profiles.base import Profile
+from reattach.runtime.clock import Clock, RealClock
+from reattach.runtime.engine import Engine, Step
+from reattach.runtime.failures import of_fault
+from reattach.runtime.loop import Soon, soon_in_this_loop
+from reattach.runtime.writer import ThreadWriter, Writer
+from reattach.stores import open_store
+from reattach.stores.base import Store, StoreDamaged, StoreFailed
+from reattach.transports.base import Wire
+
+TransportName = Literal["auto", "sse", "websocket", "longpoll", "poll"]
+_ON_GAP: dict[str, OnGap] = {"raise": "raise", "snapshot": "snapshot", "continue": "continue"}
+Token = str | Callable[[], Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seams:
+    """What tests replace: time, the writer, the core. An application leaves it alone."""
+
+    clock: Callable[[], Clock] = RealClock
+    writer: Callable[[Store, Soon], Writer] = ThreadWriter
+    step: Step = core_step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """A client's arguments, checked. Nothing is open yet."""
+
+    server: str
+    profile: Profile
+    store: Store
+    token: Token
+    headers: Mapping[str, str]
+    policy: Policy
+    on_gap: OnGap
+    observer: Observer | None
+    wire: Callable[[], Wire]
+    seams: Seams
+
+
+def check(
+    url: str,
+    journal: str | os.PathLike[str] | Store,
+    *,
+    token: Token,
+    profile: str | Profile,
+    transport: str | Wire,
+    on_gap: str,
+    keep: str,
+    policy: Policy,
+    headers: Mapping[str, str] | None,
+    ssl_context: ssl.SSLContext | None,
+    proxy: str | None,
+    observer: Observer | None,
+    http_client: Any = None,
+    seams: Seams | None = None,
+) -> Setup:
+    """Return the arguments of a client, checked.
+
+    Raises:
+        UsageError: One of them cannot be right; the text says which and what would be.
+    """
+    try:
+        if on_gap not in _ON_GAP:
+            raise ValueError(f'on_gap={on_gap!r}: "raise", "snapshot" or "continue" is needed')
+        if keep != "events":
+            raise ValueError(f'keep={keep!r} is not in this version; there is "events"')
+        if isinstance(transport, str) and transport not in ("auto", "sse"):
+            raise ValueError(f'transport={transport!r} is not in this version; there are "auto" and "sse"')
+        return Setup(
+            server=address(url),
+            profile=named(profile),
+            store=open_store(journal),
+            token=token,
+            headers=dict(headers or {}),
+            policy=policy,
+            on_gap=_ON_GAP[on_gap],
+            observer=observer,
+            wire=_wire(transport, ssl_context, proxy, http_client),
+            seams=seams or Seams(),
+        )
+    except errors.ReattachError:
+        raise
+    except ValueError as error:
+        raise errors.UsageError(f"{error}.") from error
+
+
+def address(url: object) -> str:
+    """Return a server's address as it is used and as the journal names it: no slash at the end, ws as http.
+
+    Raises:
+        ValueError: It is no http address.
+    """
+    parts = urlsplit(url) if isinstance(url, str) else None
+    if parts is None or parts.scheme not in ("http", "https", "ws", "wss") or not parts.hostname:
+        raise ValueError(f'url={url!r} is no address such as "http://127.0.0.1:8700"')
+    if parts.scheme in ("ws", "wss"):
+        raise ValueError(f"url={url!r}: WebSocket is not in this version; give the http address")
+    if parts.query or parts.fragment:
+        raise ValueError(f"url={url!r}: the server's address has no query or fragment")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("url: give secrets by token=, not in the address (the journal keeps the address)")
+    return urlunsplit((parts.scheme, parts.netloc.lower(), parts.path.rstrip("/"), "", ""))
+
+
+def _wire(
+    transport: str | Wire, ssl_context: ssl.SSLContext | None, proxy: str | None, http_client: Any
+) -> Callable[[], Wire]:
+    if not isinstance(transport, str):
+        return lambda: transport
+    if http_client is not None:
+        if ssl_context is not None or proxy is not None:
+            raise ValueError("http_client= has its own TLS and proxy settings; leave ssl_context= and proxy= out")
+
+        def own() -> Wire:
+            from reattach.transports.client import ClientWire
+
+            return ClientWire(http_client)
+
+        return own
+
+    def http() -> Wire:
+        from reattach.transports.http import HttpWire  # httpx costs 70 ms; only who connects pays
+
+        return HttpWire(ssl_context=ssl_context, proxy=proxy)
+
+    return http
+
+
+async def _headers(setup: Setup) -> dict[str, str | bytes]:
+    """Return what every request carries; the token is asked for now."""
+    headers: dict[str, str | bytes] = {
+        name: value if value.isascii() else value.encode() for name, value in setup.headers.items()
+    }
+    token: Any = setup.token
+    if callable(token):
+        # A provider may ask a vault: never in the loop. A coroutine function's coroutine belongs to the loop.
+        token = await anyio.to_thread.run_sync(token, abandon_on_cancel=True)
+        if inspect.isawaitable(token):
+            token = await token
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    return headers
+
+
+def open_journal(store: Store) -> errors.JournalDamaged | None:
+    """Open the journal; one that was damaged and moved aside is begun anew, and the error to tell once is returned.
+
+    Raises:
+        JournalDamaged: It is of a newer schema, or could not be moved.
+        CommitFailed, StoreBusy: It cannot be opened.
+    """
+    try:
+        store.open()
+    except StoreDamaged as damage:
+        told = of_fault(damage, store.name)
+        assert isinstance(told, errors.JournalDamaged)
+        if damage.moved_to is None:
+            raise told from damage
+        store.open()
+        for server, profile, run_id in damage.lost:
+            store.need(store.adopt(server, profile, run_id).run, "repair")
+        return told
+    except StoreFailed as error:
+        raise of_fault(error, store.name) from error
+    return None
+
+
+@asynccontextmanager
+async def serving(setup: Setup) -> AsyncIterator[tuple[Engine, errors.JournalDamaged | None]]:
+    """Open everything, serve, and close everything, in this event loop and task."""
+    store = setup.store
+    damage = await anyio.to_thread.run_sync(open_journal, store)
+    soon = soon_in_this_loop()
+    writer = setup.seams.writer(store, soon)
+    try:
+        async with anyio.create_task_group() as tasks:
+            engine = Engine(
+                store=store,
+                writer=writer,
+                wire=setup.wire(),
+                profile=setup.profile,
+                server=setup.server,
+                headers=lambda: _headers(setup),
+                policy=setup.policy,
+                observer=setup.observer,
+                clock=setup.seams.clock(),
+                soon=soon,
+                step=setup.seams.step,
+            )
+            engine.start(tasks)
+            try:
+                yield engine, damage
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await engine.close()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(writer.close)
+            await anyio.to_thread.run_sync(store.close)

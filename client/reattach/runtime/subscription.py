@@ -1,0 +1,400 @@
+"""One followed run at work: tells the core what happened and does what it asks for, in order.
+
+Lives in the engine's event loop and never blocks it. Inputs may come while effects are being performed (a store may answer at
+once); they wait in a queue, so that the core sees one input at a time. Connections are numbered; what a closed one still says is
+dropped here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from reattach.core.messages import (
+    Arrival,
+    Attached,
+    Close,
+    Closed,
+    Commit,
+    CommitFailed,
+    CommitGap,
+    CommitOutcome,
+    Committed,
+    Declined,
+    Deliver,
+    Effect,
+    Elapsed,
+    Ended,
+    Failure,
+    Finish,
+    Heard,
+    Hinted,
+    Input,
+    LeaseLost,
+    Lost,
+    Mark,
+    Notice,
+    Open,
+    Opened,
+    OutcomeCommitted,
+    ReadSnapshot,
+    ReadStatus,
+    Received,
+    Refusal,
+    Refused,
+    SnapshotFailed,
+    SnapshotRead,
+    StartTimer,
+    StatusFailed,
+    StatusRead,
+    StopTimer,
+    Why,
+)
+from reattach.core.state import Rules, State
+from reattach.core.subscription import step
+from reattach.model import Event, Gap, OnGap, Outcome
+from reattach.profiles.base import Unreadable
+from reattach.runtime import calls, failures
+from reattach.runtime.feed import End, Feed
+from reattach.runtime.shown import connection_of
+from reattach.runtime.timers import Timers
+from reattach.stores.base import GapNote, Lease, RunRow, Write
+from reattach.stores.base import Refusal as WriteRefusal
+from reattach.stores.entry import event_from, event_of, gap_element, outcome_json
+from reattach.transports.base import Stream, WireLost, WireOversize, WireRefused
+
+if TYPE_CHECKING:
+    from reattach.runtime.engine import Engine
+
+GATHERED_EVENTS = 1_000
+GATHERED_BYTES = 1 << 20
+"""More than this waiting for the disk, and the connection is not read until it has drained."""
+REFUSAL_BYTES = 65_536
+
+
+class Subscription:
+    """Follows one run with the right to write its events.
+
+    Args:
+        engine: The client at work.
+        row: The run, with its id.
+        lease: The right to write.
+        feed: What readers see.
+        on_gap: The application's choice.
+    """
+
+    def __init__(self, engine: Engine, row: RunRow, lease: Lease | None, feed: Feed, on_gap: OnGap) -> None:
+        self._engine = engine
+        self._row = row
+        self.lease = lease
+        self.feed = feed
+        self._run_id = row.run_id or ""
+        rules = Rules(engine.policy, on_gap, engine.profile.contiguous)
+        self.state = State(rules=rules)
+        self._timers = Timers(engine.clock, lambda name: self.tell(Elapsed(name)))
+        self._inputs: deque[Input] = deque()
+        self._stepping = False
+        self._number = 0
+        self._scope: anyio.CancelScope | None = None
+        self._recent: list[Event] = []
+        self._waiting_events = 0
+        self._waiting_bytes = 0
+        self._room = anyio.Event()
+        self._replay_from = 0
+        self.retry_in: float | None = None
+        self.settled = anyio.Event()
+        """Set when the subscription is over and none of its commits is in flight any more."""
+
+    # inputs ----------------------------------------------------------------------------------------------------------
+
+    def begin(self, known: list[Event], attached: Attached) -> None:
+        """Start to follow, from what the journal holds."""
+        self._recent = known
+        self.tell(attached)
+
+    def tell(self, given: Input) -> None:
+        """Give the core one fact and do what it asks for."""
+        self._inputs.append(given)
+        if self._stepping:
+            return
+        self._stepping = True
+        try:
+            while self._inputs:
+                self.state, effects = self._engine.step(self.state, self._inputs.popleft())
+                for effect in effects:
+                    self._perform(effect)
+            self._show()
+        finally:
+            self._stepping = False
+
+    def close(self) -> None:
+        """Stop following; commits in flight settle."""
+        self.tell(Closed())
+        self._check_settled()
+
+    # effects ---------------------------------------------------------------------------------------------------------
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Deliver(position):
+                self.feed.deliver(position)
+            case Commit():
+                self._commit(effect)
+            case StartTimer(timer, low, high):
+                seconds = low if high <= low else self._engine.clock.draw(low, high)
+                if timer == "reconnect":
+                    self.retry_in = seconds
+                    self._engine.tell(self._run_id, "waiting", self.state.reason, attempt=self.state.attempt)
+                self._timers.start(timer, seconds)
+            case StopTimer(timer):
+                self._timers.stop(timer)
+            case Open(after, attempt):
+                self._open(after, attempt)
+            case Close():
+                self._hang_up()
+            case ReadStatus(era, attempt):
+                self._engine.spawn(self._read_status, era, attempt)
+            case ReadSnapshot(era):
+                self._engine.spawn(self._read_snapshot, era)
+            case CommitGap():
+                self._commit_gap(effect)
+            case CommitOutcome(prev, outcome):
+                self._commit_outcome(prev, outcome)
+            case Finish(outcome, failure):
+                self._finish(outcome, failure)
+            case Notice(code, detail):
+                self._engine.tell(self._run_id, code, detail, cursor=self.state.committed.cursor)
+
+    def _finish(self, outcome: Outcome | None, failure: Failure | None) -> None:
+        self._timers.stop_all()
+        error = None
+        if failure is not None:
+            place = failures.Place(
+                self._engine.server,
+                self._engine.store.name,
+                self._run_id,
+                self._row.key,
+                self.state.committed,
+                self._engine.policy,
+            )
+            error = failures.error_of(failure, place)
+            self._engine.tell(self._run_id, "failed", str(error), cursor=self.state.committed.cursor)
+        elif outcome is not None:
+            self._engine.tell(self._run_id, "finished", outcome.status.value, cursor=self.state.committed.cursor)
+        self._show()
+        self.feed.finish(End(outcome, error))
+        self._check_settled()
+
+    def _check_settled(self) -> None:
+        if self.state.mode == "done" and self._waiting_events == 0:
+            self.settled.set()
+
+    def _show(self) -> None:
+        self.feed.show(connection_of(self.state, self.retry_in, self._replay_from))
+
+    # commits ---------------------------------------------------------------------------------------------------------
+
+    def _commit(self, effect: Commit) -> None:
+        prev, batch, mark = effect
+        outcome = batch[-1].outcome
+        size = sum(len(each.stored) for each in batch)
+        self._waiting_events += len(batch)
+        self._waiting_bytes += size
+
+        def done(result: WriteRefusal | BaseException | None) -> None:
+            self._waiting_events -= len(batch)
+            self._waiting_bytes -= size
+            self._room.set()
+            if result is None:
+                first = prev.position + 1
+                run_id = self._run_id
+                self.feed.keep([event_from(each, run_id, first + index) for index, each in enumerate(batch)])
+                self._engine.tell(self._run_id, "committed", cursor=mark.cursor, count=len(batch))
+            self._told(result, Committed(mark, outcome=outcome))
+
+        self._submit(prev, mark, done, batch=batch, outcome=outcome)
+
+    def _commit_gap(self, effect: CommitGap) -> None:
+        prev, reason, mark, missing, state = effect
+        note = GapNote(reason, prev.cursor, mark.cursor, missing, state)
+        self._waiting_events += 1
+
+        def done(result: WriteRefusal | BaseException | None) -> None:
+            self._waiting_events -= 1
+            if result is None:
+                gap = Gap(
+                    run_id=self._run_id,
+                    reason=reason,
+                    after=prev.cursor,
+                    until=mark.cursor,
+                    missing=missing,
+                    snapshot=state,
+                )
+                self.feed.keep([event_of(json.loads(gap_element(gap)), self._run_id, mark.position)])
+                self._recent = []
+            self._told(result, Committed(mark, gap=True))
+
+        self._submit(prev, mark, done, gap=note)
+
+    def _commit_outcome(self, prev: Mark, outcome: Outcome) -> None:
+        self._waiting_events += 1
+
+        def done(result: WriteRefusal | BaseException | None) -> None:
+            self._waiting_events -= 1
+            self._told(result, OutcomeCommitted(outcome))
+
+        self._submit(prev, prev, done, outcome=outcome)
+
+    def _submit(
+        self,
+        prev: Mark,
+        mark: Mark,
+        done: Any,
+        *,
+        batch: tuple[Arrival, ...] = (),
+        gap: GapNote | None = None,
+        outcome: Outcome | None = None,
+    ) -> None:
+        assert self.lease is not None
+        write = Write(
+            self._row.run,
+            self.lease.token,
+            prev,
+            mark,
+            batch,
+            gap,
+            outcome.status.value if outcome else "running",
+            outcome_json(outcome) if outcome else None,
+        )
+        self._engine.writer.commit(write, done)
+
+    def _told(self, result: WriteRefusal | BaseException | None, kept: Input) -> None:
+        match result:
+            case None:
+                self.tell(kept)
+            case WriteRefusal(why="fenced", detail=detail):
+                self.tell(LeaseLost(detail))
+            case WriteRefusal(detail=detail):
+                self.tell(CommitFailed(detail))
+            case BaseException() as error:
+                self.tell(CommitFailed(str(error) or type(error).__name__))
+        self._check_settled()
+
+    # the connection --------------------------------------------------------------------------------------------------
+
+    def _open(self, after: str | None, attempt: int) -> None:
+        self._number += 1
+        self.retry_in = None
+        self._replay_from = self.state.committed.sequence
+        self._engine.tell(self._run_id, "attach", cursor=after, attempt=attempt)
+        self._scope = anyio.CancelScope()
+        self._engine.spawn(self._connect, self._number, self._scope, after)
+
+    def _hang_up(self) -> None:
+        self._number += 1
+        if self._scope is not None:
+            self._scope.cancel()
+            self._scope = None
+
+    async def _connect(self, number: int, scope: anyio.CancelScope, after: str | None) -> None:
+        with scope:
+            try:
+                await self._attempt(number, after)
+            except WireLost as error:
+                self._heard_of(number, Lost(error.detail))
+            except WireOversize as error:
+                self._heard_of(number, Refused(Refusal(Why.OVERSIZE, str(error))))
+            except WireRefused as error:
+                self._heard_of(number, Refused(Refusal(Why.UNSENDABLE, error.detail)))
+
+    async def _attempt(self, number: int, after: str | None) -> None:
+        engine = self._engine
+        call = engine.profile.attach(self._run_id, after)
+        request = await engine.calls.request(call, engine.policy.connect_timeout)
+        stream = await engine.wire.stream(request, max_event_bytes=engine.policy.max_event_bytes)
+        try:
+            if stream.status == 204:
+                self._heard_of(number, Declined())
+            elif stream.status != 200 or stream.objection is not None:
+                await self._refused(number, stream)
+            else:
+                await self._read(number, stream)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await stream.aclose()
+
+    async def _refused(self, number: int, stream: Stream) -> None:
+        body = await stream.body(REFUSAL_BYTES)
+        if stream.status == 200:
+            begin = " ".join(body[:200].decode("utf-8", "replace").split())[:60]
+            refusal = Refusal(Why.FOREIGN, f'200 with {stream.objection} ("{begin}")', 200)
+        else:
+            refusal = self._engine.profile.refusal(stream.status, stream.headers, body)
+        allowed = self._engine.policy.give_up_after
+        left = self._timers.left("budget")
+        self._heard_of(number, Refused(refusal, allowed if left is None else left))
+
+    async def _read(self, number: int, stream: Stream) -> None:
+        reader = self._engine.profile.reader(self._run_id)
+        reader.recall(self._recent)
+        while True:
+            batch = await stream.read()
+            if number != self._number:
+                return
+            if batch is None:
+                self._heard_of(number, Ended())
+                return
+            if batch.retry is not None:
+                self._heard_of(number, Hinted(batch.retry))
+            told = reader.read(batch.frames) if batch.frames else ()
+            if not any(isinstance(each, Received) for each in told):
+                self._heard_of(number, Heard(batch.growing))
+            for each in told:
+                self._heard_of(number, each)
+                if isinstance(each, Opened):
+                    self._engine.tell(self._run_id, "attached", cursor=each.cursor, count=each.head or 0)
+            while self._waiting_events > GATHERED_EVENTS or self._waiting_bytes > GATHERED_BYTES:
+                self._room = anyio.Event()
+                await self._room.wait()
+            if batch.frames:
+                await anyio.lowlevel.checkpoint()  # a long replay must not starve the loop's other tasks (B06)
+
+    def _heard_of(self, number: int, given: Input) -> None:
+        if number == self._number:
+            self.tell(given)
+
+    # the safety net --------------------------------------------------------------------------------------------------
+
+    async def _read_status(self, era: int, attempt: int) -> None:
+        engine = self._engine
+        try:
+            answer = await engine.calls.make(engine.profile.status(self._run_id), calls.Limit(attempts=3))
+            reading = engine.profile.reading(self._run_id, answer.body)
+        except calls.Refused as error:
+            self.tell(StatusFailed(era, attempt, error.refusal))
+        except Unreadable as error:
+            self.tell(StatusFailed(era, attempt, Refusal(Why.FOREIGN, error.detail)))
+        else:
+            self.tell(StatusRead(era, attempt, reading.epoch, reading.head, reading.status, reading.outcome))
+
+    async def _read_snapshot(self, era: int) -> None:
+        engine = self._engine
+        call = engine.profile.snapshot(self._run_id)
+        if call is None:
+            self.tell(SnapshotFailed(era, Refusal(Why.OTHER, f"{engine.profile.name} has no snapshot")))
+            return
+        try:
+            answer = await engine.calls.make(call, calls.Limit(attempts=1))
+            boundary, state = engine.profile.boundary(self._run_id, answer.body)
+        except calls.Refused as error:
+            self.tell(SnapshotFailed(era, error.refusal))
+        except Unreadable as error:
+            self.tell(SnapshotFailed(era, Refusal(Why.FOREIGN, error.detail)))
+        else:
+            self.tell(SnapshotRead(era, boundary, state))
+
+
+__all__ = ["Subscription", "step"]
