@@ -97,15 +97,30 @@ class Server(NamedTuple):
         return len(self.log) == length(self.epoch)
 
 
+class Said(NamedTuple):
+    """One thing on its way to the client. The kind is named: values of two kinds with equal fields would be equal."""
+
+    kind: str
+    fact: m.Input
+
+
+def says(fact: m.Input) -> Said:
+    return Said(type(fact).__name__, fact)
+
+
 class Line(NamedTuple):
-    """One connection: asked after what, how far it was served, what is on its way."""
+    """One connection: asked after what, how far it was served, what is on its way.
+
+    `early`: it was answered before the log was whole; such a body may end cleanly at any time, as when a server restarts.
+    """
 
     after: str | None
     served: int = -1
     epoch: int = 0
-    queue: tuple[m.Input, ...] = ()
+    queue: tuple[Said, ...] = ()
     dead: str = ""
     closed: bool = False
+    early: bool = False
 
 
 class Ask(NamedTuple):
@@ -215,7 +230,7 @@ class Stage:
         self.rules = Rules(HURRIED if scene.budget else PATIENT, scene.on_gap, contiguous=not scene.opaque)
         self.states: list[State] = []
         self._number: dict[State, int] = {}
-        self._taken: dict[tuple[int, m.Input], tuple[int, tuple[m.Effect, ...]]] = {}
+        self._taken: dict[tuple[int, type, m.Input], tuple[int, tuple[m.Effect, ...]]] = {}
         self._ranked: dict[tuple[int, tuple[tuple[int, int], ...]], tuple[int, tuple[tuple[int, int], ...]]] = {}
         self._raw: list[State] = []
         self._raw_number: dict[State, int] = {}
@@ -236,7 +251,7 @@ class Stage:
         return number
 
     def tell(self, w: World, given: m.Input) -> World:
-        key = (w.core, given)
+        key = (w.core, type(given), given)  # values of two kinds with equal fields are equal
         taken = self._taken.get(key)
         if taken is None:
             before = self.states[w.core]
@@ -407,7 +422,11 @@ class Stage:
         return self._seen(w._replace(handed=w.handed + 1, holding=True), entry, again=w.handed < w.again_to)
 
     def _seen(self, w: World, entry: Entry, *, again: bool) -> World:
-        if entry in w.shown:
+        shown = w.shown
+        if self.scene.on_gap == "continue" and w.causes & {"losetail", "badcursor"}:
+            # The oldest event kept is where another log begins: what was seen before the gap belongs to the old one.
+            shown = shown[max((i for i, each in enumerate(shown) if each.gap), default=0) :]
+        if entry in shown:
             if not again:
                 raise Violation("doubled")
             return w
@@ -431,6 +450,7 @@ class Stage:
         if self.scene.keep == "cursor" and "applied" not in self.scene.without:
             journal = journal[: w.applied]
             mark = mark_of(journal)
+            w = w._replace(ended=w.ended and len(journal) == again_to)
         begins = max((i + 1 for i, entry in enumerate(journal) if entry.gap), default=0)
         known = tuple(
             (None if self.scene.opaque else e.sequence, str(e.id), str(e.id).encode()) for e in journal[begins:]
@@ -456,6 +476,8 @@ class Stage:
             asks=(),
         )
         ended = OUTCOME if w.ended or (journal and settles(journal[-1])) else None
+        if len(journal) < again_to:
+            ended = None  # the end is known, but events before it are not here: they are asked for again
         return self.tell(w, m.Attached(mark, known if self.scene.keep == "events" else (), ended, before))
 
     def settle(self, w: World) -> tuple[World, bool]:
@@ -587,14 +609,14 @@ class Stage:
         if sequence < s.first - 1:
             return refusing(line, Why.EXPIRED)
         if self.scene.opaque:
-            return line._replace(served=sequence, epoch=s.epoch, queue=(m.Opened(),))
+            return line._replace(served=sequence, epoch=s.epoch, queue=(says(m.Opened()),), early=not s.whole)
         if s.whole and sequence == len(s.log):
-            return line._replace(served=sequence, epoch=s.epoch, queue=(m.Declined(),), closed=True)
+            return line._replace(served=sequence, epoch=s.epoch, queue=(says(m.Declined()),), closed=True)
         if self.scene.older and sequence >= s.first and line.after != EARLIEST:
             sequence -= 1
         ident = s.log[sequence - 1] if sequence else None
         opened = m.Opened(f"e{s.epoch}", cursor(s.epoch, sequence), sequence, ident)
-        return line._replace(served=sequence, epoch=s.epoch, queue=(opened,))
+        return line._replace(served=sequence, epoch=s.epoch, queue=(says(opened),), early=not s.whole)
 
     def _line_moves(self, w: World) -> Iterator[Move]:
         line = w.line
@@ -621,14 +643,14 @@ class Stage:
             at += 1
         if at < len(s.log) and s.hole != at + 1:
             event = arrival(s.epoch, at + 1, s.log[at], s.log[at - 1] if at else None, self.scene.opaque)
-            queue = (*line.queue, m.Received((event,)))
+            queue = (*line.queue, says(m.Received((event,))))
             yield Move(
                 f"server sends {event.id}",
                 False,
                 lambda: w._replace(line=line._replace(served=at + 1, epoch=s.epoch, queue=queue)),
             )
             if "repeat" in w.faults:
-                twice = (*line.queue, m.Received((event, event)))
+                twice = (*line.queue, says(m.Received((event, event))))
                 yield Move(
                     f"FAULT server sends {event.id} twice",
                     True,
@@ -637,28 +659,34 @@ class Stage:
                     ),
                 )
         elif s.whole and at >= len(s.log):
-            queue = (*line.queue, m.Ended())
+            queue = (*line.queue, says(m.Ended()))
             yield Move(
                 "server ends the stream", False, lambda: w._replace(line=line._replace(queue=queue, closed=True))
             )
-        for reason in ("draining", "cursor_expired"):
-            if f"closing:{reason}" in w.faults and not line.closed:
-                queue = (*line.queue, m.Closing(reason))
-                yield Move(
-                    f"FAULT server closes: {reason}",
-                    True,
-                    lambda reason=reason, queue=queue: self._spend(w, f"closing:{reason}")._replace(
-                        line=line._replace(queue=queue, closed=True)
-                    ),
-                )
+        closing = (*line.queue, says(m.Closing("cursor_expired")))
+        if line.epoch == s.epoch and line.served < s.first - 1:
+            # A replay overtaken by trimming is closed; or it goes on at the oldest kept, as a careless server's does.
+            yield Move(
+                "server closes: cursor_expired",
+                False,
+                lambda: w._replace(line=line._replace(queue=closing, closed=True)),
+            )
+        if "draining" in w.faults:
+            drained = (*line.queue, says(m.Closing("draining")))
+            yield Move(
+                "FAULT server closes: draining",
+                True,
+                lambda: self._spend(w, "draining")._replace(line=line._replace(queue=drained, closed=True)),
+            )
 
     def _reading(self, w: World, line: Line) -> Iterator[Move]:
-        first, rest = line.queue[0], line.queue[1:]
+        first, rest = line.queue[0].fact, line.queue[1:]
         yield Move(
             f"client reads {brief(first)}", False, lambda: self.tell(w._replace(line=line._replace(queue=rest)), first)
         )
-        if isinstance(first, m.Received) and rest and isinstance(rest[0], m.Received):
-            both = m.Received(first.arrivals + rest[0].arrivals)
+        second = rest[0].fact if rest else None
+        if isinstance(first, m.Received) and isinstance(second, m.Received):
+            both = m.Received(first.arrivals + second.arrivals)
             yield Move(
                 f"client reads {brief(both)} at once",
                 False,
@@ -671,7 +699,7 @@ class Stage:
             yield Move(
                 "FAULT connection cut", True, lambda: self.tell(self._spend(w, "cut")._replace(line=None), m.Lost())
             )
-        if "endearly" in faults and line.served >= 0 and not line.dead:
+        if "endearly" in faults and line.served >= 0 and not line.dead and not line.queue and line.early:
             yield Move("FAULT body ends early", True, lambda: self.tell(self._spend(w, "endearly"), m.Ended()))
         if line.dead:
             return
@@ -756,7 +784,7 @@ def counted(w: World, fault: str) -> World:
 
 
 def refusing(line: Line, why: Why) -> Line:
-    return line._replace(queue=(m.Refused(Refusal(why)),), closed=True, served=0)
+    return line._replace(queue=(says(m.Refused(Refusal(why))),), closed=True, served=0)
 
 
 def failing(ask: Ask, why: Why) -> m.Input:
