@@ -35,6 +35,21 @@ def user_agent() -> bytes:
     return f"reattach/{version('reattach')}".encode()
 
 
+class _Content:
+    """A request's body, once, without a generator: one that a cancelled send left suspended is finished by the event loop later."""
+
+    def __init__(self, content: bytes) -> None:
+        self._rest = [content] if content else []
+
+    def __aiter__(self) -> _Content:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._rest:
+            raise StopAsyncIteration
+        return self._rest.pop()
+
+
 class _Body(httpx.AsyncByteStream):
     """A response's body: httpcore's, with a close that needs nothing of what may have been interrupted."""
 
@@ -83,7 +98,7 @@ class FreshTransport(httpx.AsyncBaseTransport):
                     request.method,
                     _core_url(url),
                     headers=request.headers.raw,
-                    content=request.stream,
+                    content=_Content(await request.aread()),
                     extensions=request.extensions,
                 )
             )

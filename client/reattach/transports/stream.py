@@ -35,7 +35,9 @@ class HttpStream:
         self._response = response
         self._decoder = Decoder(max_event_bytes)
         self._timeout = timeout
-        self._chunks: AsyncGenerator[bytes, None] = response.aiter_raw()
+        # A double's answer may have been read before it was given (respx, MockTransport); then only this way is open.
+        whole = getattr(response, "is_stream_consumed", False)
+        self._chunks: AsyncGenerator[bytes, None] = response.aiter_bytes() if whole else response.aiter_raw()
         self._unusable = False  # a read is under way, was interrupted or failed: there is nothing to go on from
         self._closed = False
         self.status: int = response.status_code
