@@ -8,7 +8,8 @@ position.
 Format, little-endian
     * 64 bytes of head: 16 magic, 16 journal id, 4 CRC-32 of both, zeros.
     * One pair of slots of 32 bytes each for every lease, by its number from 1: incarnation, token, position (8 bytes each),
-      CRC-32 of the three, begun with the run and consumer. Written alternately, so that a torn write leaves the one before.
+      CRC-32 of the three, begun with that of whose it is: run, consumer and the moment the lease was taken. Written
+      alternately, so that a torn write leaves the one before.
 
 A file that is missing, foreign, torn or another journal's is replaced, never trusted. It is never shortened, and grows by written
 zeros, not by holes: in a mapping, a page that the disk has no room for would kill the process.
@@ -77,19 +78,19 @@ class MarksFile:
         self._head = head + crc32(head).to_bytes(4, "little")
         self._map = self._opened()
 
-    def slots(self, number: int, run: int, consumer: str, incarnation: int, token: int, position: int) -> Slots:
+    def slots(self, number: int, whose: str, incarnation: int, token: int, position: int) -> Slots:
         """Return the slot pair of a lease, for its holder to note in; the file grows if it must."""
         at = _HEAD_BYTES + (number - 1) * _PAIR_BYTES
         if at + _PAIR_BYTES > len(self._map):
             self._grow(at + _PAIR_BYTES)
-        return Slots(self._map, at, _salt(run, consumer), incarnation, token, position)
+        return Slots(self._map, at, crc32(whose.encode()), incarnation, token, position)
 
-    def newest(self, number: int, run: int, consumer: str, incarnation: int, token: int) -> int:
+    def newest(self, number: int, whose: str, incarnation: int, token: int) -> int:
         """Return the newest position that was noted under this incarnation and token, 0 if none."""
         at = _HEAD_BYTES + (number - 1) * _PAIR_BYTES
         if at + _PAIR_BYTES > len(self._map) and not self._map_again(at + _PAIR_BYTES):
             return 0
-        salt = _salt(run, consumer)
+        salt = crc32(whose.encode())
         found = 0
         for slot in (at, at + _SLOT_BYTES):
             told_incarnation, told_token, position, check = _SLOT.unpack_from(self._map, slot)
@@ -141,7 +142,3 @@ class MarksFile:
         except OSError:
             return False
         return True
-
-
-def _salt(run: int, consumer: str) -> int:
-    return crc32(f"{run}:{consumer}".encode())

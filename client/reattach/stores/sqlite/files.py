@@ -39,6 +39,8 @@ def connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA synchronous = FULL")
+        # Nothing of an open transaction is in the log's index, which a forked child shares and rolls back in.
+        connection.execute("PRAGMA cache_spill = OFF")
         if reading:
             connection.execute("PRAGMA query_only = ON")
     except BaseException:

@@ -26,9 +26,8 @@ class Noted:
         """Have slots for a lease that was just taken. The file may grow: only with the journal's write lock."""
         for held in [held for held in self._slots if held[:2] == lease[:2]]:
             del self._slots[held]
-        self._slots[lease] = self._file.slots(
-            row.number, lease.run, lease.consumer, row.incarnation, lease.token, applied
-        )
+        whose = _whose(lease.run, lease.consumer, row)
+        self._slots[lease] = self._file.slots(row.number, whose, row.incarnation, lease.token, applied)
 
     def let_go(self, lease: Lease) -> None:
         """Note nothing more under this lease."""
@@ -63,7 +62,7 @@ class Noted:
 
     def applied(self, run: int, consumer: str, row: LeaseRow) -> int:
         """Return the mark that counts."""
-        noted = self._file.newest(row.number, run, consumer, row.incarnation, row.token)
+        noted = self._file.newest(row.number, _whose(run, consumer, row), row.incarnation, row.token)
         own = self._slots.get(Lease(run, consumer, row.token))
         if own is not None:
             noted = max(noted, own.position)  # what this very process noted may be of the incarnation before
@@ -80,3 +79,8 @@ def settle(carried: Carried) -> None:
     """Know that what was carried is durable."""
     for slots, position in carried:
         slots.carried = max(slots.carried, position)
+
+
+def _whose(run: int, consumer: str, row: LeaseRow) -> str:
+    # With the moment: a journal that was put back from a backup gives tokens a second time.
+    return f"{run}:{consumer}:{row.since}"

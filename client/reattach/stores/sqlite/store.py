@@ -42,9 +42,6 @@ from reattach.stores.sqlite.opening import open_file, roll_back, suspect
 from reattach.stores.sqlite.times import moment, seconds_of, stamp
 from reattach.stores.sqlite.transaction import SqliteTransaction
 
-_PARENTS: list[object] = []
-"""Connections that a child of a fork can neither use nor close."""
-
 
 class SqliteStore:
     """A journal in a SQLite file, which several processes may share. Tables of other names in it are left alone.
@@ -64,7 +61,8 @@ class SqliteStore:
         self._path = Path(os.path.realpath(path))
         self._wall = wall
         self._alive = alive
-        self._write_lock = threading.Lock()
+        # Re-entrant, since a user's function inside `Transaction.call` may fork.
+        self._write_lock = threading.RLock()
         self._read_lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
@@ -249,7 +247,7 @@ class SqliteStore:
                 if applied != expected:
                     raise LeaseGone(f"the mark is at {applied}, not at {expected}: it was moved meanwhile")
                 self._transaction = SqliteTransaction(
-                    connection, lambda position: self._finish(connection, lease, position)
+                    connection, self._write_lock, lambda position: self._finish(connection, lease, position)
                 )
             except BaseException:
                 roll_back(connection)
@@ -276,10 +274,6 @@ class SqliteStore:
 
     def abandon(self) -> None:
         """See `forks.Forked`; calls then fail as on any store that is not open."""
-        if self._transaction is not None:
-            # To close it would roll back, in the log's index, which is memory that the parent shares.
-            _PARENTS.append(self._writer)
-            self._writer = None
         self._drop()
 
     # transactions -------------------------------------------------------------------------------------------------

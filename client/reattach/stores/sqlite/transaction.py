@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from reattach.stores.base import ForbiddenSql
@@ -41,11 +42,18 @@ class SqliteTransaction:
 
     Args:
         connection: The journal's writing connection, inside a transaction that was begun.
+        turn: Held while the connection is used, so that no other thread forks meanwhile.
         finish: Called once, after the authorizer is off: with the position to write the mark and commit, with None to roll back.
     """
 
-    def __init__(self, connection: sqlite3.Connection, finish: Callable[[int | None], None]) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        turn: AbstractContextManager[bool],
+        finish: Callable[[int | None], None],
+    ) -> None:
         self._connection = connection
+        self._turn = turn
         self._finish = finish
         self._denied = ""
         self._open = True
@@ -72,14 +80,16 @@ class SqliteTransaction:
 
     def _end(self, position: int | None) -> None:
         self._open = False
-        self._connection.set_authorizer(None)
-        self._finish(position)
+        with self._turn:
+            self._connection.set_authorizer(None)
+            self._finish(position)
 
     def _guarded(self, work: Callable[[], T]) -> T:
         self._must_be_open()
         self._denied = ""
         try:
-            return work()
+            with self._turn:
+                return work()
         except Exception as error:
             # Also where a library made an exception of its own of what SQLite said.
             if self._denied:
