@@ -7,13 +7,13 @@ tested in tests/system.
 import asyncio
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from reattach_mockserver.app import Application
 from reattach_mockserver.engine.publisher import Publisher, entry
-from reattach_mockserver.moment import moment, now_ms
+from reattach_mockserver.moment import moment
 from reattach_mockserver.scenarios.script import Limits as ScriptLimits
 from reattach_mockserver.scenarios.script import RawEvent, Say, Script, Wait
 
@@ -246,6 +246,12 @@ class Site:
                 while self.engine.log.run(run_id).last_sequence < sequence:
                     await watcher.wait(None)
 
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something is so that nobody is told of; a turn of the loop at a time."""
+        async with asyncio.timeout(PATIENCE):
+            while not condition():  # noqa: ASYNC110 (what is waited for sets no event)
+                await asyncio.sleep(0)
+
     def attach(self, run_id: str, query: str = "", **headers: str) -> Exchange:
         named = {name.replace("_", "-"): text for name, text in headers.items()}
         return self.send("GET", f"/v1/runs/{run_id}/events{query}", {"Accept": "text/event-stream", **named})
@@ -262,7 +268,8 @@ class Site:
     async def append(self, run_id: str, *names: str) -> None:
         """Append events of the type `note`, as a producer of the engine's would."""
         run = self.engine.log.run(run_id)
-        entries = [entry(run, name, "note", {"name": name}, time=moment(now_ms())) for name in names]
+        now = self.engine.now()
+        entries = [entry(run, name, "note", {"name": name}, time=moment(now), at=now) for name in names]
         limits = self.engine.limits(run)
         await Publisher(self.engine.log, self.engine.hub).publish(run, entries, limits.retention_events)
 

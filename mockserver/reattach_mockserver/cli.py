@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 _BAD_ARGUMENTS = 64
 _NOT_KNOWN = 3
@@ -39,7 +39,7 @@ def serve(subparsers: "argparse._SubParsersAction[Any]") -> None:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=8700, help="port, 0 for a free one (default: %(default)s)")
+    parser.add_argument("--port", type=_port, default=8700, help="port, 0 for a free one (default: %(default)s)")
     parser.add_argument(
         "--log", default="memory", metavar="memory|FILE", help="where runs are kept; a file outlives kill -9"
     )
@@ -66,6 +66,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         parser.add_argument(*names, action="store_true", default=argparse.SUPPRESS, help=text)
     parser.set_defaults(run=run, play=[])
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text) <= 65_535):
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; expected 0 to 65535")
+    return int(text)
 
 
 class _Play(argparse.Action):
@@ -211,9 +217,17 @@ async def _serve(args: argparse.Namespace, settings: Any, listener: socket.socke
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    """Ends with the exit code that wrong arguments have everywhere in reattach; argparse's own is 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(_BAD_ARGUMENTS, f"{self.prog}: {message}\n")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `serve` on its own, without the other commands."""
-    parser = argparse.ArgumentParser(prog="python -m reattach_mockserver.cli")
+    parser = _Parser(prog="python -m reattach_mockserver.cli")
     _add_arguments(parser)
     args = parser.parse_args(argv)
     return run(args)

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from reattach_mockserver.bearer import Tokens
 from reattach_mockserver.logs.base import EventLog
 from reattach_mockserver.logs.memory import MemoryLog
+from reattach_mockserver.moment import now_ms
 from reattach_mockserver.scenarios.recording import Recording
 from reattach_mockserver.scenarios.script import Limits as ScriptLimits
 from reattach_mockserver.scenarios.script import LineEnd, Script
@@ -62,7 +63,8 @@ class Settings:
 
     `scripts` are the named ones that a run may ask for; `default` plays everything else. `tokens` None: nobody
     is asked who they are. `kill` is called by a script's kill step and does not return from a process that dies; None:
-    the engine restarts instead, which is all that a mounted application may do to its host.
+    the engine restarts instead, which is all that a mounted application may do to its host. `now` is the clock of
+    retention and expiry, in ms; scripts wait by another, which never jumps.
     """
 
     scripts: Mapping[str, Playable]
@@ -74,3 +76,4 @@ class Settings:
     seed: int | None = None
     hooks: Hooks = field(default_factory=Hooks)
     kill: Callable[[], None] | None = None
+    now: Callable[[], int] = now_ms

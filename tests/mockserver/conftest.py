@@ -21,7 +21,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 async def sites() -> AsyncIterator[Sites]:
-    """Return a maker of sites: `site = await sites(script, …, **settings)`; the first script is the default."""
+    """Return a maker of sites, to be awaited; takes scripts, the first is the default, and settings."""
     opened: list[Site] = []
 
     async def make(*scripts: Script, root_path: str = "", **settings: Any) -> Site:

@@ -106,8 +106,7 @@ async def test_a_long_poll_answers_with_the_next_event(sites):
     run = await site.run()
     await site.until_head(run["id"], 3)
     exchange = site.send("GET", f"/v1/runs/{run['id']}/events?after=tail&wait_ms=99999999")
-    while site.engine.hub.readers(run["id"]) == 0:
-        await asyncio.sleep(0)
+    await site.until(lambda: site.engine.hub.readers(run["id"]) == 1)
     await site.append(run["id"], "x")
     page = json.loads(await exchange.rest())
     assert [event["sequence"] for event in page["events"]] == [4]
@@ -136,8 +135,7 @@ async def test_a_long_poll_whose_log_is_replaced_is_refused(sites):
     run = await site.run()
     await site.until_head(run["id"], 3)
     exchange = site.send("GET", f"/v1/runs/{run['id']}/events?after=tail&wait_ms=30000")
-    while site.engine.hub.readers(run["id"]) == 0:
-        await asyncio.sleep(0)
+    await site.until(lambda: site.engine.hub.readers(run["id"]) == 1)
     await site.engine.new_epoch(run["id"])
     status, _ = await exchange.started()
     assert (status, json.loads(await exchange.rest())["code"]) == (410, "epoch_changed")
@@ -283,15 +281,34 @@ async def test_two_principals_may_use_one_session_name(sites):
 
 
 async def test_retention_by_time_lets_old_events_go(sites):
-    """What is older than stated is refused as expired; the status stays."""
-    site = await sites(quiet(retention_ms=30))
+    """What is older than stated is refused as expired; what is younger is there; the status stays."""
+    clock = [1_000_000]
+    site = await sites(quiet(retention_ms=60_000), now=lambda: clock[0])
     run = await site.run()
     await site.until_head(run["id"], 3)
-    async with asyncio.timeout(5):
-        while (now := (await site.get(f"/v1/runs/{run['id']}")).json)["first_sequence"] < 4:
-            await asyncio.sleep(0.005)
-    assert (now["first_sequence"], now["last_sequence"]) == (4, 3)
-    refused = await site.get(f"/v1/runs/{run['id']}/events?after={run['epoch']}.2")
+    clock[0] += 60_000
+    await site.append(run["id"], "four")
+    path = f"/v1/runs/{run['id']}"
+    assert (await site.get(path)).json["first_sequence"] == 1, "exactly as old as stated is kept"
+    clock[0] += 1
+    now = (await site.get(path)).json
+    assert (now["first_sequence"], now["last_sequence"], now["status"]) == (4, 4, "running")
+    refused = await site.get(f"{path}/events?after={run['epoch']}.2")
     assert (refused.code, refused.json["first_sequence"]) == ("cursor_expired", 4)
-    page = (await site.get(f"/v1/runs/{run['id']}/events?after={run['epoch']}.3")).json
+    clock[0] += 60_000
+    assert (await site.get(path)).json["first_sequence"] == 5, "all are gone"
+    page = (await site.get(f"{path}/events?after={run['epoch']}.4")).json
     assert (page["events"], page["cursor_id"] is None) == ([], False)
+
+
+async def test_events_after_a_snapshot_are_kept_for_a_minute_and_no_longer(sites):
+    clock = [1_000_000]
+    site = await sites(quiet(retention_ms=10), now=lambda: clock[0])
+    run = await site.run()
+    await site.until_head(run["id"], 3)
+    cursor = (await site.get(f"/v1/runs/{run['id']}/snapshot")).json["cursor"]
+    await site.append(run["id"], "four")
+    clock[0] += 59_999
+    assert len((await site.get(f"/v1/runs/{run['id']}/events?after={cursor}")).json["events"]) == 1
+    clock[0] += 1
+    assert (await site.get(f"/v1/runs/{run['id']}/events?after={cursor}")).code == "cursor_expired"

@@ -22,7 +22,7 @@ from reattach_mockserver.engine.publisher import Publisher, entry
 from reattach_mockserver.engine.score import dues, is_virtual, limits_of
 from reattach_mockserver.event import SETTLED, json_text
 from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord, SessionBusy
-from reattach_mockserver.moment import DETERMINISTIC_START_MS, moment, now_ms
+from reattach_mockserver.moment import DETERMINISTIC_START_MS, moment
 from reattach_mockserver.scenarios.script import (
     CloseStreams,
     ExpireTo,
@@ -80,6 +80,7 @@ class Engine:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.now = settings.now
         self.hub = Hub()
         self.draining = False
         self.revoked: set[str] = set()
@@ -211,7 +212,7 @@ class Engine:
         return run, made
 
     async def _create(self, new: NewRun) -> tuple[RunRecord, bool]:
-        at = DETERMINISTIC_START_MS if self.settings.deterministic else now_ms()
+        at = DETERMINISTIC_START_MS if self.settings.deterministic else self.now()
         record = RunRecord(
             id=self._names.run(),
             number=0,
@@ -225,7 +226,7 @@ class Engine:
             token=new.token,
         )
         data = {"session_id": record.session_id, "continues": None, "metadata": new.metadata}
-        first = entry(record, "created", "run.created", data, time=record.created_at)
+        first = entry(record, "created", "run.created", data, time=record.created_at, at=self.now())
         limit = self.settings.limits.runs_per_principal
         for _ in range(_CREATE_ATTEMPTS - 1):
             with suppress(LogUnavailable):
@@ -235,7 +236,7 @@ class Engine:
     def _play(self, run: RunRecord) -> None:
         playable = self.playable(run.script)
         clock = RunClock(
-            virtual=is_virtual(playable), scripted=self.settings.deterministic, created_at=run.created_at, now=now_ms
+            virtual=is_virtual(playable), scripted=self.settings.deterministic, created_at=run.created_at, now=self.now
         )
         stage = Stage(
             run=run,
@@ -267,7 +268,7 @@ class Engine:
         run = self._log.run(run_id)
         if run is None:
             return None
-        at, wanted = now_ms(), run.trim_to
+        at, wanted = self.now(), run.trim_to
         retention_ms = self.limits(run).retention_ms
         if retention_ms is not None:
             wanted = max(wanted, self._log.first_since(run_id, at - retention_ms))
@@ -280,19 +281,19 @@ class Engine:
         state = self._folds.at(run)
         limits = self.limits(run)
         if limits.retention_events is not None or limits.retention_ms is not None or run.trim_to > 1:
-            at = now_ms()
+            at = self.now()
             run = await self._log.pin(run.id, state["sequence"], at, at + _SNAPSHOT_KEPT_MS)
         return run, state
 
     def overloaded(self) -> int | None:
         """Return the status with which work is refused at the moment, None if it is not."""
-        if self._overloaded is not None and now_ms() < self._overloaded.until:
+        if self._overloaded is not None and self.now() < self._overloaded.until:
             return self._overloaded.status
         return None
 
     def overload(self, ms: int, status: int) -> None:
         """Refuse work for a while."""
-        self._overloaded = Overloaded(now_ms() + ms, status)
+        self._overloaded = Overloaded(self.now() + ms, status)
 
     # Acting
 
@@ -302,7 +303,7 @@ class Engine:
         Nothing happens to a settled run, but that the actions of a paused one come to `cancelled`.
         """
         if run.status in SETTLED:
-            return await self._log.resolve(run.id, "cancelled", now_ms())
+            return await self._log.resolve(run.id, "cancelled", self.now())
         return await self._cancel(run.id, "requested")
 
     async def _cancel(self, run_id: str, reason: str) -> RunRecord:
@@ -336,7 +337,7 @@ class Engine:
 
     async def expire(self, run_id: str, first: int) -> RunRecord:
         """Let go of the events before `first`, as retention would."""
-        run = await self._log.trim(run_id, first, now_ms())
+        run = await self._log.trim(run_id, first, self.now())
         self.hub.wake(run_id)
         return run
 

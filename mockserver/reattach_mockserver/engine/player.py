@@ -204,8 +204,9 @@ class Player:
         status: str | None = None,
         release: str | None = None,
     ) -> None:
-        time = self._stage.clock.time(self._at_ms)
-        offered = entry(self._run, path, kind, data, time=time, text=text, status=status, release=release)
+        clock = self._stage.clock
+        time, at = clock.time(self._at_ms), clock.now()
+        offered = entry(self._run, path, kind, data, time=time, at=at, text=text, status=status, release=release)
         self._pending.append(offered)
         self._pending_bytes += offered.size
 

@@ -13,7 +13,6 @@ from reattach_mockserver.engine.clock import RunClock
 from reattach_mockserver.engine.hub import Hub
 from reattach_mockserver.event import Entry, json_text
 from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord
-from reattach_mockserver.moment import now_ms
 
 _ATTEMPTS = 8
 _FIRST_PAUSE = 0.05  # seconds; doubled after each failure, 6 s in all
@@ -31,11 +30,14 @@ def entry(
     data: Any,
     *,
     time: str,
+    at: int,
     text: str | None = None,
     status: str | None = None,
     release: str | None = None,
 ) -> Entry:
-    """Make an entry of the run. `status`: what the run is with it; if that settles it, `data` is the outcome.
+    """Make an entry of the run, at the run's `time` and the server's `at` ms.
+
+    `status`: what the run is with it; if that settles it, `data` is the outcome.
 
     Raises:
         ValueError: The data hold a number that is not finite.
@@ -46,7 +48,7 @@ def entry(
         step=step,
         type=kind,
         time=time,
-        at=now_ms(),
+        at=at,
         data=data_text,
         text=None if text is None else json_text(text),
         status=status,
@@ -58,7 +60,7 @@ def entry(
 def settling(run: RunRecord, step: str, status: str, data: Any, clock: RunClock, at_ms: int) -> Entry:
     """Make the run's settling event."""
     kind = "run.paused" if status == "requires_action" else f"run.{status}"
-    return entry(run, step, kind, data, time=clock.time(at_ms), status=status)
+    return entry(run, step, kind, data, time=clock.time(at_ms), at=clock.now(), status=status)
 
 
 class Publisher:

@@ -17,7 +17,6 @@ from reattach_mockserver.faces.describe import body_of, etag_of
 from reattach_mockserver.faces.problem import Refusal, cursor_expired, invalid_request, overloaded
 from reattach_mockserver.faces.sse import stream
 from reattach_mockserver.logs.base import LogUnavailable, RunRecord, SessionBusy, TooManyRuns
-from reattach_mockserver.moment import now_ms
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _SESSION = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
@@ -59,7 +58,7 @@ async def create_run(engine: Engine, call: Call) -> None:
         headers["Idempotency-Replayed"] = "true"
     status = 201 if made else 200
     if form == "json":
-        answer = body_of(run, now_ms())
+        answer = body_of(run, engine.now())
         headers |= {"Content-Type": "application/json", "ETag": etag_of(answer)}
         await call.answer(status, answer, headers)
         return

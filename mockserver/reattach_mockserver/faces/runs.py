@@ -10,7 +10,6 @@ from reattach_mockserver.faces.call import Call
 from reattach_mockserver.faces.checks import check_caller, check_json, find_run
 from reattach_mockserver.faces.describe import body_of, etag_of, run_json, with_resolutions
 from reattach_mockserver.faces.problem import invalid_request
-from reattach_mockserver.moment import now_ms
 
 
 async def read_run(engine: Engine, call: Call) -> None:
@@ -18,7 +17,7 @@ async def read_run(engine: Engine, call: Call) -> None:
     check_caller(engine, call)
     check_json(call)
     run = await find_run(engine, call)
-    body = body_of(run, now_ms())
+    body = body_of(run, engine.now())
     tag = etag_of(body)
     if _is_known(tag, call.headers("if-none-match")):
         await call.answer(304, b"", {"ETag": tag})
@@ -40,7 +39,7 @@ async def read_run_by_key(engine: Engine, call: Call) -> None:
         raise invalid_request("the parameter 'idempotency_key' is missing: runs are not listed as a whole")
     run = engine.log.by_key(caller.principal, key)
     now = None if run is None else await engine.run(run.id)
-    await call.answer_json({"runs": [] if now is None else [run_json(now, now_ms())]})
+    await call.answer_json({"runs": [] if now is None else [run_json(now, engine.now())]})
 
 
 async def read_snapshot(engine: Engine, call: Call) -> None:
@@ -55,7 +54,7 @@ async def read_snapshot(engine: Engine, call: Call) -> None:
             "cursor_id": engine.log.event_id(run.id, sequence),
             "epoch": run.epoch,
             **state,
-            "required_actions": with_resolutions(state["required_actions"], run, now_ms()),
+            "required_actions": with_resolutions(state["required_actions"], run, engine.now()),
         }
     )
 
@@ -69,4 +68,4 @@ async def cancel_run(engine: Engine, call: Call) -> None:
     run = await engine.cancel(run)
     # Settled between the two: recorded or not, there is nothing left to wait for.
     settled = settled or run.status in SETTLED
-    await call.answer_json(run_json(run, now_ms()), status=200 if settled else 202)
+    await call.answer_json(run_json(run, engine.now()), status=200 if settled else 202)

@@ -9,7 +9,6 @@ from reattach_mockserver.faces.checks import check_caller, check_json
 from reattach_mockserver.faces.describe import run_json, session_json
 from reattach_mockserver.faces.problem import Refusal, invalid_request
 from reattach_mockserver.logs.base import SessionRecord
-from reattach_mockserver.moment import now_ms
 
 _PAGE = 100
 
@@ -31,7 +30,7 @@ async def read_session_runs(engine: Engine, call: Call) -> None:
         number = last.number
     runs = engine.log.session_runs(session.principal, session.id, number, _PAGE + 1)
     page, more = runs[:_PAGE], len(runs) > _PAGE
-    now = now_ms()
+    now = engine.now()
     await call.answer_json({"runs": [run_json(run, now) for run in page], "next": page[-1].id if more else None})
 
 

@@ -1,0 +1,155 @@
+"""`reattach serve`: what it prints, what it refuses, how it ends."""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import entry_points
+
+import httpx
+import pytest
+
+from reattach_mockserver import cli
+
+PATIENCE = 20.0
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "reattach_mockserver.cli", "--port", "0", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_the_first_line_is_the_address_and_a_signal_ends_it_in_order(tmp_path, number, code):
+    """It accepts when the line is out; streams get their last block before the process ends."""
+    script = tmp_path / "open.yaml"
+    script.write_text("reattach: scenario/1\nsteps: [{wait_ms: 600000}]\n")
+    with serving("--scenario", str(script)) as process:
+        line = process.stdout.readline()
+        assert line.startswith("reattach serving on http://127.0.0.1:")
+        url = line.split()[-1]
+        with httpx.Client(base_url=url, trust_env=False) as client:
+            made = client.post("/v1/runs", json={"input": "x"}, headers={"Idempotency-Key": "k"})
+            path = f"/v1/runs/{made.json()['id']}/events?after=tail"
+            with client.stream("GET", path, headers={"Accept": "text/event-stream"}) as stream:
+                assert "server" not in stream.headers
+                text = stream.iter_text()
+                assert "stream.attached" in next(text)
+                process.send_signal(number)
+                assert "".join(text).endswith('event: stream.closing\ndata: {"reason":"draining"}\n\n')
+        assert process.wait(PATIENCE) == code
+        assert process.stderr.read() == ""
+
+
+def test_the_first_line_as_json():
+    with serving("--json") as process:
+        first = json.loads(process.stdout.readline())
+        assert first["url"].startswith("http://127.0.0.1:")
+        assert first == {
+            "kind": "serving", "url": first["url"], "pid": process.pid, "log": "memory", "admin_url": None, "protocol": 1,
+        }  # fmt: skip
+
+
+def test_the_last_file_named_is_what_runs_play(tmp_path):
+    """Scenarios and recordings in the order of the line; a script's limits are the server's, and discovery says so."""
+    script = tmp_path / "one.yaml"
+    script.write_text(
+        "reattach: scenario/1\nname: one\nclock: virtual\nlimits: {heartbeat_ms: 7000}\nsteps: [{status: hi}]\n"
+    )
+    recording = tmp_path / "two.jsonl"
+    recording.write_text('{"type":"a.b"}\n{"type":"c.d"}\n')
+    for files, kinds in (
+        (["--recording", str(recording), "--scenario", str(script)], ["status"]),
+        (["--scenario", str(script), "--recording", str(recording)], ["a.b", "c.d"]),
+    ):
+        with serving(*files) as process:
+            url = process.stdout.readline().split()[-1]
+            with httpx.Client(base_url=url, trust_env=False) as client:
+                made = client.post("/v1/runs", json={"input": "x"}, headers={"Idempotency-Key": "k"})
+                run = made.json()["id"]
+                after, seen = "", []
+                while not seen or not seen[-1].startswith("run.completed"):
+                    page = client.get(f"/v1/runs/{run}/events?wait_ms=9000{after}").json()
+                    seen += [event["type"] for event in page["events"]]
+                    after = f"&after={page['next']}"
+                assert seen[2:-1] == kinds
+                told = client.get("/.well-known/reattach").json()
+                assert told["limits"]["heartbeat_ms"] == (7000 if kinds == ["status"] else 15000)
+
+
+def test_it_does_not_listen_beyond_loopback_without_tokens(tmp_path, capsys):
+    code, errors = cli.main(["--host", "0.0.0.0"]), capsys.readouterr().err
+    assert (code, "--tokens" in errors, "--no-auth" in errors) == (64, True, True)
+    tokens = tmp_path / "tokens"
+    tokens.write_text("alice secret-of-alice\n")
+    for arguments in (["--tokens", str(tokens)], ["--no-auth"]):
+        with serving("--host", "0.0.0.0", *arguments) as process:
+            assert process.stdout.readline().startswith("reattach serving on http://0.0.0.0:")
+
+
+def test_tokens_are_asked_for(tmp_path):
+    tokens = tmp_path / "tokens"
+    tokens.write_text("alice secret-of-alice\n")
+    with serving("--tokens", str(tokens)) as process:
+        url = process.stdout.readline().split()[-1]
+        assert httpx.get(f"{url}/v1/runs/x", trust_env=False).status_code == 401
+        good = {"Authorization": "Bearer secret-of-alice"}
+        assert httpx.get(f"{url}/v1/runs/x", headers=good, trust_env=False).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--log", "redis://127.0.0.1"], 64, "not available yet"),
+        (["--scenario", "no-such-file.yaml"], 64, "no-such-file.yaml"),
+        (["--recording", "no-such-file.jsonl"], 64, "no-such-file.jsonl"),
+        (["--tokens", "no-such-file"], 64, "no-such-file"),
+        (["--tokens", "x", "--no-auth"], 64, "contradict"),
+        (["--host", "host.invalid", "--no-auth"], 3, "cannot listen"),
+        (["--log", "/no/such/folder/log.db"], 3, "/no/such/folder"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(capsys, arguments, code, words):
+    assert cli.main(["--port", "0", *arguments]) == code
+    errors = capsys.readouterr().err
+    assert words in errors
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["--port", "70000"], ["--port", "x"], ["--port", "-1"], ["--dialect", "x"]])
+def test_wrong_arguments_end_with_64(capsys, arguments):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 64
+
+
+def test_a_port_or_a_log_that_is_taken_is_said_in_one_line(tmp_path, capsys):
+    log = str(tmp_path / "log.db")
+    with serving("--log", log) as process:
+        port = process.stdout.readline().rsplit(":", 1)[1].strip()
+        assert cli.main(["--port", port]) == 3
+        assert f"127.0.0.1:{port}" in capsys.readouterr().err
+        assert cli.main(["--port", "0", "--log", log]) == 3
+        assert f"process {process.pid}" in capsys.readouterr().err
+
+
+def test_it_is_found_as_a_command_of_reattach():
+    """The entry point adds its own parser, whose `run` takes the arguments."""
+    (found,) = entry_points(group="reattach.commands", name="serve")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--json", action="store_true")
+    found.load()(parser.add_subparsers())
+    args = parser.parse_args(["--json", "serve", "--port", "0"])
+    assert (args.run, args.json, args.port) == (cli.run, True, 0)
+    assert parser.parse_args(["serve", "--json"]).json is True
+    assert os.path.basename(args.host) == "127.0.0.1"
