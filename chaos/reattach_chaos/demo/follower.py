@@ -14,10 +14,10 @@ import sys
 import threading
 from typing import Any, NoReturn
 
-import reattach
+from reattach import Client, Policy, ReattachError
 
 # Short, because on loopback a healthy server answers in milliseconds, and a stall costs the idle limit.
-POLICY = reattach.Policy(
+POLICY = Policy(
     give_up_after=30.0,
     retry_floor=0.02,
     retry_base=0.05,
@@ -33,7 +33,7 @@ def main() -> int:
     order = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     try:
-        with reattach.Client(order["url"], sys.argv[1], policy=POLICY) as client:
+        with Client(order["url"], sys.argv[1], policy=POLICY) as client:
             run = client.attach(order["run"]) if order.get("run") else client.start(order["input"], key=order["key"])
             say("run", run=run.id)
             hold = order.get("hold") or {}
@@ -53,7 +53,7 @@ def main() -> int:
                 if held:
                     _hold(event.sequence)
             say("finished", status=str(run.wait(timeout=10.0).status))
-    except reattach.ReattachError as error:
+    except ReattachError as error:
         say("error", code=type(error).__name__, message=str(error))
         return 1
     return 0

@@ -1,7 +1,6 @@
 """One follower on stage: its process, its deaths, and what it showed over all its lives.
 
-Here is the only SIGKILL of a client: by its own process id, when it says that it holds the planned event in hand. The next life is
-started beforehand, and waits for its order, so that a restart costs no start of an interpreter.
+Here is the only SIGKILL of a client: by its own process id, when it says that it holds the planned event in hand.
 """
 
 import asyncio
@@ -19,41 +18,36 @@ class Performer:
     Args:
         part: Whose part.
         module: The client's module: `reattach_chaos.demo.follower`, or one with the same orders and lines.
+        nursery: The socket of the nursery that knows the module.
         folder: Where its journal and its output go.
     """
 
-    def __init__(self, part: Part, module: str, folder: Path) -> None:
+    def __init__(self, part: Part, module: str, *, nursery: Path, folder: Path) -> None:
         self.part = part
         self.showing = Showing(who=part.who)
         self.run_id: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self.children: list[Child] = []
         self._module = module
+        self._nursery = nursery
         self._folder = folder
-        self._name = part.who.replace(" ", "-")
-
-    async def prepare(self) -> None:
-        """Start the process of a life to come."""
-        journal = self._folder / f"{self._name}.journal"
-        name = f"{self.part.who} life {len(self.children) + 1}"
-        self.children.append(await Child.spawn(name, self._module, str(journal), folder=self._folder))
 
     async def perform(self, order: dict[str, Any]) -> None:
         """Play the part to its end, through all its deaths. `order` is what each life is told.
 
         A client that fails raises nothing here: that is a showing, and judged.
+
+        Raises:
+            ChildFailed: A life could not be started.
         """
-        holds: list[Hold | None] = [*self.part.holds, None]
-        for life, hold in enumerate(holds):
-            child = self.children[life]
-            waiting = asyncio.create_task(self.prepare()) if hold is not None else None
-            try:
-                killed = await self._live(child, life, hold, order)
-                code = await child.wait()
-            finally:
-                if waiting is not None:
-                    await waiting  # also when we are cancelled: a process that nobody knows of would stay
+        journal = self._folder / f"{self.part.who.replace(' ', '-')}.journal"
+        for life, hold in enumerate([*self.part.holds, None]):
+            name = f"{self.part.who} life {life + 1}"
+            child = await Child.bear(name, self._module, str(journal), nursery=self._nursery, folder=self._folder)
+            self.children.append(child)
+            killed = await self._live(child, life, hold, order)
+            await child.wait()
             if not killed:
-                self._note_end(child, code)
+                self._note_end(child)
                 break
             self.showing.kills += 1
         if not self.run_id.done():
@@ -81,14 +75,14 @@ class Performer:
                     pass
         return killed
 
-    def _note_end(self, child: Child, code: int) -> None:
+    def _note_end(self, child: Child) -> None:
         if self.showing.status is None and self.showing.trouble is None:
-            words = f", {child.last_words()}" if code else ""
-            self.showing.trouble = f"the loop ended without an end of the run (exit {code}{words})"
+            self.showing.trouble = f"the loop ended without an end of the run ({child.last_words()})"
 
     def stop(self, limit: float) -> None:
         """Kill what is still running, because time is up."""
         self.showing.stopped = True
-        self.showing.trouble = f"not at its end after {limit:.0f} s (pid {self.children[-1].pid}), stopped"
+        pids = ", ".join(str(child.pid) for child in self.children[-1:])
+        self.showing.trouble = f"not at its end after {limit:.0f} s (pid {pids}), stopped"
         for child in self.children:
             child.kill()

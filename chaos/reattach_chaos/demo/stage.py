@@ -73,6 +73,7 @@ class Stage:
         self._folder = folder
         self._watch = watch
         self._children: list[Child] = []
+        self._nursery = folder / "nursery"
         self._tail = HistoryTail(folder / "history.jsonl")
         self.played = Played()
         self.limit = 60.0 + piece.events / 4  # far above what it takes, also on a busy machine
@@ -87,12 +88,12 @@ class Stage:
         """
         begun = time.monotonic()
         parts = cast(self._piece.events, self._seed, naive=self._client == "naive")
-        performers = [Performer(part, CLIENTS[self._client], self._folder) for part in parts]
+        module = CLIENTS[self._client]
+        performers = [Performer(part, module, nursery=self._nursery, folder=self._folder) for part in parts]
         self.played.showings = [performer.showing for performer in performers]
         self.played.kills_planned = sum(len(part.holds) for part in parts)
         try:
-            preparing = asyncio.gather(*(each.prepare() for each in performers))
-            server, _ = await asyncio.gather(self._start_server(), preparing)
+            _, server = await asyncio.gather(self._start_nursery(), self._start_server())
             ready(self.server_url)
             gate, lanes = await self._start_gate()
             await self._perform(performers, lanes)
@@ -103,10 +104,16 @@ class Stage:
             await server.end()
             self.played.ledger = read_ledger(self._folder / "server.db")
         finally:
-            everyone = [*self._children, *(child for each in performers for child in each.children)]
-            await asyncio.gather(*(child.end() for child in everyone))
+            # The nursery last: while it lives, no follower's process id can be another process's.
+            await asyncio.gather(*(child.end() for each in performers for child in each.children))
+            await asyncio.gather(*(child.end() for child in self._children))
         self.played.seconds = time.monotonic() - begun
         return self.played
+
+    async def _start_nursery(self) -> None:
+        nursery = await Child.spawn("nursery", "reattach_chaos.demo.nursery", str(self._nursery), folder=self._folder)
+        self._children.append(nursery)
+        await nursery.first_line(START_S)
 
     async def _start_server(self) -> Child:
         server = await Child.spawn(
