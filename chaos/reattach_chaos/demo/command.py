@@ -29,7 +29,7 @@ from reattach_mockserver.scenarios.script import Say, Script, Step, Tool, Wait
 USAGE, INTERRUPTED, TERMINATED = 64, 130, 143
 FRAME_EVENTS = 2  # of every run: `run.created`, and the settling event that follows a recording
 MOST_EVENTS = 5000
-FIRST_WAIT_MS, PLAY_MS, MOST_PACE_MS = 250, 5_000, 40
+FIRST_WAIT_MS, PLAY_MS, MOST_PACE_MS = 400, 5_000, 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,8 +31,8 @@ class Performer:
         self._nursery = nursery
         self._folder = folder
 
-    async def perform(self, order: dict[str, Any]) -> None:
-        """Play the part to its end, through all its deaths. `order` is what each life is told.
+    async def perform(self, ordered: asyncio.Future[dict[str, Any]]) -> None:
+        """Play the part to its end, through all its deaths. `ordered` gives what each life is told; the first is born before.
 
         A client that fails raises nothing here: that is a showing, and judged.
 
@@ -40,18 +40,20 @@ class Performer:
             ChildFailed: A life could not be started.
         """
         journal = self._folder / f"{self.part.who.replace(' ', '-')}.journal"
-        for life, hold in enumerate([*self.part.holds, None]):
-            name = f"{self.part.who} life {life + 1}"
-            child = await Child.bear(name, self._module, str(journal), nursery=self._nursery, folder=self._folder)
-            self.children.append(child)
-            killed = await self._live(child, life, hold, order)
-            await child.wait()
-            if not killed:
-                self._note_end(child)
-                break
-            self.showing.kills += 1
-        if not self.run_id.done():
-            self.run_id.set_result(None)
+        try:
+            for life, hold in enumerate([*self.part.holds, None]):
+                name = f"{self.part.who} life {life + 1}"
+                child = await Child.bear(name, self._module, str(journal), nursery=self._nursery, folder=self._folder)
+                self.children.append(child)
+                killed = await self._live(child, life, hold, await asyncio.shield(ordered))
+                await child.wait()
+                if not killed:
+                    self._note_end(child)
+                    break
+                self.showing.kills += 1
+        finally:
+            if not self.run_id.done():
+                self.run_id.set_result(None)
 
     async def _live(self, child: Child, life: int, hold: Hold | None, order: dict[str, Any]) -> bool:
         """Play one life; return whether we killed it."""

@@ -141,29 +141,30 @@ class Stage:
     async def _perform(self, performers: list[Performer], lanes: dict[str, int]) -> None:
         """Let all followers play to their ends, or to the limit."""
         starter, *others = performers
-        key = f"demo-{self._seed}"
-        order = {"key": key, "input": "Play the demonstration"}
-        playing = [(starter, asyncio.create_task(starter.perform({"url": _url(lanes, starter), **order})))]
+        loop = asyncio.get_running_loop()
+        orders: list[asyncio.Future[dict[str, Any]]] = [loop.create_future() for _ in performers]
+        playing = [asyncio.create_task(each.perform(order)) for each, order in zip(performers, orders, strict=True)]
         watching = asyncio.create_task(self._keep_watching())
+        key = f"demo-{self._seed}"
+        orders[0].set_result({"url": _url(lanes, starter), "key": key, "input": "Play the demonstration"})
         try:
             async with asyncio.timeout(self.limit):
                 self.played.run_id = await starter.run_id or ""
                 if not self.played.run_id:
                     raise ChildFailed(f"no run came to be: {starter.showing.trouble}")
-                for each in others:
-                    told: dict[str, Any] = {"url": _url(lanes, each), "run": self.played.run_id}
-                    playing.append((each, asyncio.create_task(each.perform(told))))
-                await asyncio.gather(*(task for _, task in playing))
+                for each, order in zip(others, orders[1:], strict=True):
+                    order.set_result({"url": _url(lanes, each), "run": self.played.run_id})
+                await asyncio.gather(*playing)
         except TimeoutError:
-            for each, task in playing:
-                if task.cancelled():
+            for each, task in zip(performers, playing, strict=True):
+                if not task.done() or task.cancelled():
                     each.stop(self.limit)
                     self.played.troubles.append(f"{each.part.who} follower: {each.showing.trouble}")
         finally:
             watching.cancel()
-            for _, task in playing:
+            for task in playing:
                 task.cancel()
-            await asyncio.gather(watching, *(task for _, task in playing), return_exceptions=True)
+            await asyncio.gather(watching, *playing, return_exceptions=True)
 
     async def _keep_watching(self) -> None:
         while True:
