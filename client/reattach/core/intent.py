@@ -35,15 +35,15 @@ def request_text(request: Mapping[str, Any]) -> str:
         ValueError: It holds what JSON cannot (NaN, a set, a key that is no text, too deep).
     """
     try:
-        return json.dumps(_checked(request), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return json.dumps(_checked(request), allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"the input is not JSON: {error}") from error
 
 
 def request_digest(text: str) -> str:
     """Return the SHA-256 of a request body as a value: order of members and 1 against 1.0 do not count."""
-    canonical = json.dumps(_plain(json.loads(text)), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+    canonical = json.dumps(_plain(json.loads(text)), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _checked(value: Any) -> Any:

@@ -91,41 +91,46 @@ class NativeReader:
             if not frame.id:
                 return None
             return Refusal(Why.FOREIGN, f"event {frame.id!r} has no id, sequence and type")
-        place = CURSOR.match(frame.id) if frame.id else None
-        epoch = self._epoch or (place[1] if place else None)
-        if place is not None and (int(place[2]) != sequence or (epoch is not None and place[1] != epoch)):
-            if place[1] == epoch or int(place[2]) != sequence:
+        epoch = self._epoch
+        cursor = f"{epoch}.{sequence}"
+        if frame.id != cursor and frame.id:
+            place = CURSOR.match(frame.id)
+            if place is not None and int(place[2]) != sequence:
                 return Refusal(
                     Why.FOREIGN, f"the frame's id {frame.id!r} disagrees with its event's sequence {sequence}"
                 )
-            epoch = place[1]  # another epoch in mid-stream: admission says so
+            if place is not None:
+                epoch, cursor = place[1], frame.id  # no stated epoch, or another in mid-stream: admission says so
         run_id = told.get("run_id")
         if run_id is not None and run_id != self._run_id:
             return Refusal(Why.FOREIGN, f"an event of another run ({run_id!r})")
         data = told.get("data")
-        text = self._added(type_, data) if type(data) is dict else ""
-        extra = told.get("text")
-        if type_ not in KINDS and type(extra) is str:
-            text = extra
+        kind = KINDS.get(type_)
+        if kind is not None:
+            text = self._added(type_, data) if kind in ("text", "message") and type(data) is dict else ""
+        else:
+            extra = told.get("text")
+            text = extra if type(extra) is str else ""
+            kind = "text" if text else "other"
         prev = told.get("prev_id", UNSTATED)
         time = told.get("time")
-        status = SETTLING.get(type_)
+        settling = SETTLING.get(type_) if kind == "end" else None
         return Arrival(
             identity,
-            prev if prev is None or type(prev) is str else UNSTATED,
+            prev if type(prev) is str or prev is None else UNSTATED,
             epoch,
             sequence,
-            f"{epoch}.{sequence}" if epoch is not None else (frame.id or None),
+            cursor if epoch is not None else (frame.id or None),
             identity,
             digest_of(frame.data),
             type_,
-            KINDS.get(type_) or ("text" if text else "other"),
+            kind,
             text,
             time if type(time) is str else None,
             data,
             frame.data,
             True,
-            None if status is None else outcome(self._run_id, status, data, "event"),
+            None if settling is None else outcome(self._run_id, settling, data, "event"),
         )
 
     def _added(self, type_: str, data: dict[str, Any]) -> str:

@@ -73,7 +73,7 @@ async def create(engine: Engine, row: RunRow, *, new: bool) -> RunRow:
 
 async def _create(engine: Engine, row: RunRow, key: str, request: str, *, new: bool) -> Created:
     call = engine.profile.create({}, key)
-    call = Call(call.method, call.path, call.headers, request.encode("utf-8", "surrogatepass"))
+    call = Call(call.method, call.path, call.headers, request.encode())
     limit = Limit(seconds=engine.policy.give_up_after)
     denied = False
     while True:
