@@ -1,7 +1,8 @@
 """Who plays: the followers of the one run, the lane of the gate that each goes through, and where each is killed.
 
-Pure. FIN and RST cost a reconnect, so one follower takes all boundaries of its kind, two on a long run; a stall costs an idle
-limit, so several share them. One more starts the run, loses the answer to that, and is killed; the others attach by the run's id.
+Pure. FIN and RST cost a reconnect, so two followers take turns: while one comes back, the other is at the next event. A stall costs
+an idle limit, so more of them share the boundaries. One more starts the run, loses the answer to that, and is killed; the others
+attach by the run's id.
 """
 
 import random
@@ -10,8 +11,7 @@ from typing import Any, Literal
 
 KILLS = 5
 EVENTS_A_STALLER = 14  # so many idle limits, one after the other, are the longest wait of the demo
-MOST_STALLERS = 12
-LONG_RUN = 250
+LEAST_STALLERS, MOST_STALLERS = 3, 12
 FIRST_KILL = 2
 
 
@@ -40,8 +40,7 @@ def cast(events: int, seed: int, *, naive: bool = False) -> tuple[Part, ...]:
     """
     sharing = {"fin": 1, "rst": 1, "stall": 1}
     if not naive:
-        several = 2
-        sharing = {"fin": several, "rst": several, "stall": max(1, min(MOST_STALLERS, events // EVENTS_A_STALLER))}
+        sharing = {"fin": 2, "rst": 2, "stall": max(LEAST_STALLERS, min(MOST_STALLERS, events // EVENTS_A_STALLER))}
     parts = [Part(who="kill -9", lane="kill", starts=True, holds=_holds(events, seed))]
     for lane, number in sharing.items():
         name = lane if lane == "stall" else lane.upper()

@@ -27,9 +27,9 @@ from reattach_mockserver.scenarios.recording import load_recording
 from reattach_mockserver.scenarios.script import Say, Script, Step, Tool, Wait
 
 USAGE, INTERRUPTED, TERMINATED = 64, 130, 143
-FRAME_EVENTS = 2  # of every run: `run.created`, and the settling event that follows a recording
+FRAME_EVENTS = 3  # of every run: `run.created`, `run.started` and the settling event
 MOST_EVENTS = 5000
-FIRST_WAIT_MS, PLAY_MS, MOST_PACE_MS = 400, 5_000, 40
+FIRST_WAIT_MS, PLAY_MS, MOST_PACE_MS = 1_000, 6_600, 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

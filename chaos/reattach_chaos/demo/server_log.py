@@ -88,6 +88,13 @@ def raw_events(page: str) -> list[str]:
     Raises:
         ValueError: Not a page.
     """
+    try:
+        return _cut_out(page)
+    except (json.JSONDecodeError, IndexError) as error:
+        raise ValueError(f"not a page: {error}") from error
+
+
+def _cut_out(page: str) -> list[str]:
     decoder = json.JSONDecoder()
     at = _skip(page, 0, "{")
     while True:

@@ -1,15 +1,14 @@
 """A client without reattach that does it right, in eighty lines, for the demo to be tested with; or wrong in one way.
 
-Journal: a file of JSON lines, each flushed to disk before it is shown; a second file holds how many were confirmed. The environment's
-PLAIN_RESUMER_FAULT names what it does wrong: "inclusive" (asks once more for the event that it has), "unmarked" (shows the one in hand
-again without the mark), "skip" (drops an event after each reconnect), "early end" (takes the end of a stream for the end), "second key" (makes a new key when a
-create's answer is lost), "changed" (shows another text).
+Journal: a file of JSON lines, each written before it is shown; a second file holds how many were confirmed. The environment's
+PLAIN_RESUMER_FAULT names what it does wrong: "inclusive" (asks once more for the event that it has), "unmarked" (shows the one in
+hand again without the mark), "skip" (drops an event after each reconnect), "early end" (takes the end of a stream for the end),
+"second key" (makes a new key when a create's answer is lost), "changed" (shows another content).
 """
 
 import http.client
 import json
 import os
-import socket
 import sys
 import threading
 import time
@@ -51,7 +50,12 @@ def create(url: str, order: dict[str, Any]) -> str:
     while True:
         connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=5)
         try:
-            connection.request("POST", "/v1/runs", json.dumps({"input": order["input"]}), {"Idempotency-Key": key, "Content-Type": "application/json"})
+            connection.request(
+                "POST",
+                "/v1/runs",
+                json.dumps({"input": order["input"]}),
+                {"Idempotency-Key": key, "Content-Type": "application/json"},
+            )
             return str(json.loads(connection.getresponse().read())["id"])
         except OSError:
             key = str(uuid.uuid4()) if FAULT == "second key" else key
@@ -103,7 +107,7 @@ def stream(url: str, run: str, journal: Journal, hold: dict[str, Any]) -> bool:
                     if show(journal, text[6:], hold):
                         return True
                 skip, cursor = False, ""
-    except (OSError, http.client.HTTPException, socket.timeout):
+    except (TimeoutError, OSError, http.client.HTTPException):
         pass
     finally:
         connection.close()
