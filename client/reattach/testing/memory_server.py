@@ -1,0 +1,220 @@
+"""`MemoryServer`: a small server of the native protocol in memory, behind a `Wire`, that breaks what a test planned.
+
+    clock = VirtualClock(autojump=True)
+    server = MemoryServer(clock, beats=[Beat(after=1)] * 5 + [Beat(after=1, do="end")], legs=[Leg(cut=(3, 10), how="reset")])
+    async with reattach.AsyncClient(URL, ":memory:", transport=server.wire, _seams=Seams(clock=lambda: clock)) as client:
+        run = await client.start("work", key="k1")
+        shown = [event.id async for event in run]
+    assert shown == [event.id for event in server.run.log]
+
+Deterministic: the log grows by the clock, and plans are used in order. It is written from the protocol and shares no decision
+with the client. All of it lives in the client's event loop; a test in another thread reads it while the clock stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+from urllib.parse import parse_qs, urlsplit
+
+from reattach.runtime.clock import Clock
+from reattach.testing.answers import CallAnswer, StreamAnswer, as_stream, refused, told
+from reattach.testing.line import Line
+from reattach.testing.model_run import ModelRun
+from reattach.testing.plans import Beat, Leg, Trip
+from reattach.testing.wire import Sent, Wire
+
+URL = "http://memory.test"
+_RUN = re.compile(r"/v1/runs/([^/?]+)(/events|/snapshot|/cancel)?\Z")
+_CURSOR = re.compile(r"(e[0-9]+)\.(0|[1-9][0-9]*)\Z")
+
+
+class MemoryServer:
+    """A server, its runs and its faults.
+
+    Args:
+        clock: The client's.
+        beats: What happens to each run from its create on.
+        legs: Plans for attaches, in order.
+        creates: Plans for creates.
+        statuses: Plans for status reads.
+        snapshots: Plans for snapshot reads.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        beats: Iterable[Beat] = (),
+        legs: Iterable[Leg] = (),
+        creates: Iterable[Trip] = (),
+        statuses: Iterable[Trip] = (),
+        snapshots: Iterable[Trip] = (),
+    ) -> None:
+        self.wire = Wire(clock=clock, server=self)
+        self.runs: dict[str, ModelRun] = {}
+        self.attached: Callable[[Sent], None] | None = None
+        """Called with every attach, before it is answered."""
+        self._clock = clock
+        self._beats = tuple(beats)
+        self._legs = deque(legs)
+        self._trips = {"create": deque(creates), "status": deque(statuses), "snapshot": deque(snapshots)}
+        self._lines: dict[str, list[Line]] = {}
+
+    @property
+    def run(self) -> ModelRun:
+        """The only run."""
+        (run,) = self.runs.values()
+        return run
+
+    # the log ----------------------------------------------------------------------------------------------------------
+
+    def create(self, key: str = "key", request: bytes = b"{}") -> ModelRun:
+        """Create a run, as a client's create does; its beats begin."""
+        run = ModelRun(f"run_{len(self.runs) + 1}", key, request)
+        self.runs[run.id] = run
+        self._lines[run.id] = []
+        run.append("run.created", {"session_id": "ses_1"})
+        self._beat(run, 0, self._clock.now())
+        return run
+
+    def perform(self, run: ModelRun, beat: Beat) -> None:
+        """Let something happen to a run now, and tell who is attached."""
+        match beat.do:
+            case "event":
+                run.append(beat.type, beat.data)
+            case "end":
+                run.append("run.completed", {"result": beat.data})
+            case "trim":
+                run.trim(beat.count)
+            case "rotate":
+                run.rotate(beat.count)
+                for line in list(self._lines[run.id]):
+                    line.close("epoch_changed" if beat.tell else None)
+            case "lose":
+                run.lose(beat.count)
+                for line in list(self._lines[run.id]):
+                    line.close(None)
+        for line in list(self._lines[run.id]):
+            line.bring()
+
+    def _beat(self, run: ModelRun, number: int, now: float) -> None:
+        """Do all beats that are due, and set an alarm for the next."""
+        while number < len(self._beats):
+            beat = self._beats[number]
+            if beat.after > 0 and now + beat.after > self._clock.now():
+                self._clock.call_at(now + beat.after, partial(self._ring, run, number, now + beat.after))
+                return
+            self.perform(run, beat)
+            number += 1
+
+    def _ring(self, run: ModelRun, number: int, due: float) -> None:
+        self.perform(run, self._beats[number])
+        self._beat(run, number + 1, due)
+
+    # answers ----------------------------------------------------------------------------------------------------------
+
+    def answer_stream(self, sent: Sent) -> StreamAnswer:
+        """Answer an attach by its plan, else by the protocol."""
+        if self.attached is not None:
+            self.attached(sent)
+        leg = self._legs.popleft() if self._legs else Leg()
+        if leg.lost or leg.delay is None:
+            return StreamAnswer(delay=leg.delay, lost="connection reset by peer" if leg.lost else None)
+        if leg.refuse is not None:
+            if leg.refuse in (200, 204):
+                return StreamAnswer(status=leg.refuse, delay=leg.delay)
+            return as_stream(refused(leg.refuse, leg.code, retry_after=leg.retry_after))
+        run = self._run_of(sent)
+        if run is None:
+            return as_stream(refused(404, "run_not_found"))
+        place = self._place(run, sent.after)
+        if isinstance(place, CallAnswer):
+            return as_stream(place)
+        if run.settled and place == run.last and not leg.again:
+            return StreamAnswer(status=204, headers={}, delay=leg.delay)
+        line = Line(self._clock, run, place, leg, self._line_over)
+        if not line.over:
+            self._lines[run.id].append(line)
+        return StreamAnswer(headers={"content-type": leg.content_type}, body=line.body, delay=leg.delay)
+
+    def _place(self, run: ModelRun, after: str | None) -> int | CallAnswer:
+        """Return the number to go on after, or the refusal of the cursor."""
+        limits = {"first_sequence": run.first, "last_sequence": run.last}
+        if after == "earliest":
+            return run.first - 1
+        sequence = 0
+        if after is not None:
+            match = _CURSOR.match(after)
+            if match is None:
+                return refused(400, "cursor_malformed")
+            if match[1] != run.epoch:
+                return refused(410, "epoch_changed", epoch=run.epoch)
+            sequence = int(match[2])
+        if sequence < run.first - 1:
+            return refused(410, "cursor_expired", **limits)
+        if sequence > run.last:
+            return refused(409, "cursor_ahead", last_sequence=run.last)
+        return sequence
+
+    def answer_call(self, sent: Sent) -> CallAnswer:
+        """Answer a finite call by its plan, else by the protocol."""
+        match = _RUN.match(sent.path)
+        if sent.method == "POST" and sent.path == "/v1/runs":
+            kind = "create"
+        elif match is None or match[2] is None:
+            kind = "status"
+        else:
+            kind = match[2].removeprefix("/")
+        trips = self._trips.get(kind)
+        trip = trips.popleft() if trips else Trip()
+        if trip.lost == "before":
+            return CallAnswer(lost="connection refused", definite=True)
+        if trip.refuse is not None:
+            return refused(trip.refuse, trip.code, retry_after=trip.retry_after)
+        answer = self._answer(sent, kind)
+        return CallAnswer(
+            status=answer.status,
+            headers=answer.headers,
+            body=answer.body,
+            delay=trip.delay,
+            lost="connection reset by peer" if trip.lost else None,
+        )
+
+    def _answer(self, sent: Sent, kind: str) -> CallAnswer:
+        if kind == "create":
+            return self._create(sent)
+        parts = urlsplit(sent.path)
+        if parts.path == "/v1/runs":
+            keys = parse_qs(parts.query).get("idempotency_key", [])
+            return told({"runs": [run.told() for run in self.runs.values() if [run.key] == keys]})
+        run = self._run_of(sent)
+        if run is None:
+            return refused(404, "run_not_found")
+        if kind == "cancel":
+            if not run.settled:
+                self.perform(run, Beat(type="run.cancelled", data={"reason": "requested", "operations": {}}))
+            return told(run.told(), 202)
+        return told(run.snapshot() if kind == "snapshot" else run.told())
+
+    def _create(self, sent: Sent) -> CallAnswer:
+        key = sent.headers.get("idempotency-key", "")
+        if not key:
+            return refused(400, "idempotency_key_missing")
+        for run in self.runs.values():
+            if run.key == key:
+                if run.request != sent.body:
+                    return refused(422, "idempotency_conflict")
+                return told(run.told())
+        return told(self.create(key, sent.body or b"").told(), 201)
+
+    def _run_of(self, sent: Sent) -> ModelRun | None:
+        match = _RUN.match(sent.path.partition("?")[0])
+        return self.runs.get(match[1]) if match else None
+
+    def _line_over(self, line: Line) -> None:
+        for lines in self._lines.values():
+            if line in lines:
+                lines.remove(line)

@@ -1,0 +1,137 @@
+"""One run of a `MemoryServer`: its log, as the protocol describes it, and everything that was ever in it.
+
+Written from the protocol (epoch, numbers without holes, ids and predecessors, retention), not from the client. It knows no
+connection and no time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from reattach.testing import frames
+
+
+class Logged(NamedTuple):
+    """One event as it is in the log: `text` is its JSON, the same on every delivery."""
+
+    epoch: str
+    sequence: int
+    id: str
+    prev_id: str | None
+    type: str
+    text: str
+
+    @property
+    def block(self) -> bytes:
+        """The event as it travels on a stream."""
+        return frames.block(self.text, id=f"{self.epoch}.{self.sequence}", event=self.type)
+
+
+class ModelRun:
+    """A run and its log.
+
+    Args:
+        run_id: The run's id.
+        key: The idempotency key that made it.
+        request: The create's body, compared when the key comes again.
+    """
+
+    def __init__(self, run_id: str, key: str, request: bytes) -> None:
+        self.id = run_id
+        self.key = key
+        self.request = request
+        self.epoch = "e1"
+        self.log: list[Logged] = []
+        self.first = 1
+        """The oldest sequence that is kept."""
+        self.status = "running"
+        self.result: Any = None
+        self.ever: dict[str, Logged] = {}
+        """Every event that was ever appended, by id."""
+        self.happened: set[str] = set()
+        """The reasons for which a client may be told of a gap: "expired", "epoch", "diverged"."""
+        self.forgotten_id: str | None = None
+        """The id of the event before the oldest that is kept."""
+        self._epochs = 1
+        self._made = 0
+
+    @property
+    def last(self) -> int:
+        """The newest sequence."""
+        return self.first - 1 + len(self.log)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the run has ended."""
+        return self.status != "running"
+
+    def at(self, sequence: int) -> Logged | None:
+        """Return the event of a number, None where there is none (any more)."""
+        index = sequence - self.first
+        return self.log[index] if 0 <= index < len(self.log) else None
+
+    def after(self, sequence: int) -> list[Logged]:
+        """Return the events above a number, in order."""
+        return self.log[max(0, sequence + 1 - self.first) :]
+
+    def append(self, type: str = "message.delta", data: Any = None) -> Logged:
+        """Append an event; a settling type ends the run."""
+        sequence = self.last + 1
+        self._made += 1
+        before = self.log[-1].id if self.log else self.forgotten_id
+        identity = f"evt_{self.id}_{self._made}"
+        payload = {"message_id": "m1", "index": sequence - 1, "text": f"{self._made} "} if data is None else data
+        told = frames.event_json(
+            sequence, run_id=self.id, epoch=self.epoch, type=type, data=payload, id=identity, prev_id=before
+        )
+        event = Logged(self.epoch, sequence, identity, before, type, told)
+        self.log.append(event)
+        self.ever[identity] = event
+        if type.startswith("run.") and type not in ("run.created", "run.started"):
+            self.status = {"run.paused": "requires_action"}.get(type, type.removeprefix("run."))
+            self.result = payload.get("result") if isinstance(payload, dict) else None
+        return event
+
+    def trim(self, count: int) -> None:
+        """Forget the oldest events; the newest is always kept."""
+        count = min(count, len(self.log) - 1)
+        if count > 0:
+            self.forgotten_id = self.log[count - 1].id
+            del self.log[:count]
+            self.first += count
+            self.happened.add("expired")
+
+    def rotate(self, keep: int) -> None:
+        """Begin a new epoch whose log begins with copies of the first `keep` events, under new ids."""
+        kept = self.log[:keep]
+        self._epochs += 1
+        self.epoch = f"e{self._epochs}"
+        self.log = []
+        self.first = 1
+        self.forgotten_id = None
+        self.status = "running"
+        self.happened |= {"epoch", "expired"}
+        for event in kept:
+            self.append(event.type, {"message_id": "m1", "text": f"again {event.sequence} "})
+
+    def lose(self, count: int) -> None:
+        """Lose the newest events; the next ones get their numbers and the epoch stays."""
+        count = min(count, len(self.log) - 1)
+        if count > 0:
+            del self.log[-count:]
+            self.status = "running"
+            self.happened.add("diverged")
+
+    def told(self) -> dict[str, Any]:
+        """Return the run as reads answer it."""
+        more = {"result": self.result} if self.status == "completed" else {}
+        return frames.run_json(
+            run_id=self.id, status=self.status, epoch=self.epoch, last=self.last, first_sequence=self.first, **more
+        )
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the state at the newest event."""
+        newest = self.at(self.last)
+        return frames.snapshot_json(
+            self.last, epoch=self.epoch, status=self.status, cursor_id=newest.id if newest else self.forgotten_id
+        )
