@@ -1,0 +1,66 @@
+"""Each example is run as its reader would run it, twice: the second time everything is on disk already."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from reattach_mockserver.live import LiveServer
+
+EXAMPLES = pathlib.Path(__file__).parent.parent / "examples"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LiveServer]:
+    with LiveServer() as live:
+        yield live
+
+
+def run(example: str, server: LiveServer, journal: pathlib.Path) -> str:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / example), server.url, str(journal)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_example_has_a_test() -> None:
+    tested = pathlib.Path(__file__).read_text()
+    for example in EXAMPLES.glob("*.py"):
+        assert f'"{example.name}"' in tested, example.name
+        assert len(example.read_text().splitlines()) < 80, example.name
+
+
+def test_the_first_program_prints_the_text_then_the_result_and_again_only_the_result(
+    server: LiveServer, tmp_path: pathlib.Path
+) -> None:
+    """Run again when the work is done, it prints the result."""
+    first = run("01_first_program.py", server, tmp_path / "runs.db")
+    assert first.startswith("Hello")
+    assert first.splitlines()[-1] == "{'greeted': True}"
+    assert run("01_first_program.py", server, tmp_path / "runs.db").strip() == "{'greeted': True}"
+
+
+def test_all_unfinished_runs_are_followed_side_by_side(server: LiveServer, tmp_path: pathlib.Path) -> None:
+    shown = run("02_all_unfinished.py", server, tmp_path / "runs.db")
+    assert all(f"order-{number}: {{'greeted': True}}" in shown for number in (1, 2, 3))
+
+
+def test_exactly_once_bills_each_call_once_over_two_runs(server: LiveServer, tmp_path: pathlib.Path) -> None:
+    once = run("03_exactly_once.py", server, tmp_path / "runs.db")
+    assert len(once.splitlines()) > 1
+    assert run("03_exactly_once.py", server, tmp_path / "runs.db") == once
+
+
+def test_the_screen_ends_with_the_whole_text(server: LiveServer, tmp_path: pathlib.Path) -> None:
+    shown = run("04_screen.py", server, tmp_path / "runs.db")
+    assert "completed" in shown
+    assert shown.rstrip().splitlines()[-1].startswith("Hello")
