@@ -19,7 +19,7 @@ from reattach_mockserver.faces.cors import cors_headers, preflight_headers
 from reattach_mockserver.faces.create import create_run
 from reattach_mockserver.faces.discovery import read_discovery
 from reattach_mockserver.faces.events import read_events
-from reattach_mockserver.faces.problem import Refusal
+from reattach_mockserver.faces.problem import Refusal, overloaded
 from reattach_mockserver.faces.runs import cancel_run, read_run, read_run_by_key, read_snapshot
 from reattach_mockserver.faces.sessions import read_session, read_session_runs
 from reattach_mockserver.settings import Settings
@@ -108,6 +108,9 @@ class _Resource:
         except Gone:
             return
         except Exception:
+            if not self._engine.started and not begun:
+                await call.refuse(overloaded("the server restarts"))
+                return
             _logger.exception("%s %s failed", call.method, scope["path"])
             if begun:
                 raise  # half an answer cannot be taken back; breaking off shows that it is none

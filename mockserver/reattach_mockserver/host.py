@@ -80,6 +80,7 @@ async def host(app: Application, listener: socket.socket, stop: asyncio.Event, r
         date_header=not app.engine.settings.deterministic,
         proxy_headers=False,
         h11_max_incomplete_event_size=_HEADER_BYTES,
+        timeout_keep_alive=75,  # seconds; above what clients keep idle connections for
         timeout_graceful_shutdown=1,
     )
     server = _Server(config, ready)

@@ -64,7 +64,8 @@ class Settings:
     `scripts` are the named ones that a run may ask for; `default` plays everything else. `tokens` None: nobody
     is asked who they are. `kill` is called by a script's kill step and does not return from a process that dies; None:
     the engine restarts instead, which is all that a mounted application may do to its host. `now` is the clock of
-    retention and expiry, in ms; scripts wait by another, which never jumps.
+    retention and expiry, in ms; scripts wait by another, which never jumps. A create whose key is in flight
+    waits `in_flight_wait` seconds for the first one: longer than a create takes that has to cancel a run.
     """
 
     scripts: Mapping[str, Playable]
@@ -77,3 +78,4 @@ class Settings:
     hooks: Hooks = field(default_factory=Hooks)
     kill: Callable[[], None] | None = None
     now: Callable[[], int] = now_ms
+    in_flight_wait: float = 15.0

@@ -289,6 +289,23 @@ async def test_a_restart_step_is_played_once(sites, step):
     assert run["epoch"].endswith("-1"), "no event was lost: the epoch stands"
 
 
+async def test_calls_during_a_restart_are_answered_or_told_to_come_again(sites, tmp_path):
+    """No 500, no answer from a log that is half closed; afterwards all is as before."""
+    site = await sites(OPEN, log=SqliteLog(tmp_path / "log.db"))
+    run = await site.run()
+    await site.until_head(run["id"], 3)
+    for _ in range(5):
+        restarting = asyncio.create_task(site.engine.restart())
+        answers = []
+        while not restarting.done():
+            answers.append(await site.get(f"/v1/runs/{run['id']}"))
+            answers.append(await site.create({"input": "x"}))
+            await asyncio.sleep(0)
+        await restarting
+        assert {answer.status for answer in answers} <= {200, 201, 503}
+    assert (await site.get(f"/v1/runs/{run['id']}")).json["last_sequence"] == 3
+
+
 async def test_a_kill_step_kills_where_that_was_allowed(sites):
     killed = []
     site = await sites(

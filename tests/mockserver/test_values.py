@@ -119,7 +119,7 @@ def test_a_wrong_line_of_tokens_is_named_by_number_only(lines):
     assert "a1" not in str(wrong.value)
 
 
-@pytest.mark.parametrize("kind", ["a\nb", "a\rb", "a\x00b", ""])
+@pytest.mark.parametrize("kind", ["a\nb", "a\rb", "a\x00b", "", "a\ud800"])
 def test_a_type_that_would_break_a_line_has_no_event_field(kind):
     """The type still stands in the event's own text."""
     block = Frames("e1", "lf", named=True).event(Stored(3, "evt_1", kind, False, b"{}"))

@@ -76,7 +76,7 @@ class Overloaded:
 
 
 class Engine:
-    """See the module. Methods are called in one event loop, after `start`."""
+    """See the module. Methods are called in one event loop, while it is `started`."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -91,9 +91,9 @@ class Engine:
         self._overloaded: Overloaded | None = None
         self._players: dict[str, tuple[Player, asyncio.Task[None]]] = {}
         self._turns: dict[tuple[str, str], tuple[asyncio.Lock, int]] = {}
-        self._starting = asyncio.Lock()
+        self._life = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
-        self._started = False
+        self.started = False
 
     # Life
 
@@ -108,22 +108,32 @@ class Engine:
         Raises:
             UnknownScript: Such a run needs a script that this server was not given. Nothing was taken over.
         """
-        async with self._starting:
-            if self._started:
-                return
-            await self._log.open()
+        async with self._life:
+            if not self.started:
+                await self._open()
+
+    async def _open(self) -> None:
+        await self._log.open()
+        try:
             unfinished = self._log.unfinished()
             for run in unfinished:
                 self.playable(run.script)
-            self.revoked = set(self._log.revoked())
-            if self.settings.deterministic:
-                self._names = SeededNames(self.settings.seed or 0, self._log.counts().runs)
-            for run in unfinished:
-                self._play(await self._log.take_over(run.id))
-            self._started = True
+        except UnknownScript:
+            await self._log.close()
+            raise
+        self.revoked = set(self._log.revoked())
+        if self.settings.deterministic:
+            self._names = SeededNames(self.settings.seed or 0, self._log.counts().runs)
+        for run in unfinished:
+            self._play(await self._log.take_over(run.id))
+        self.started = True
 
     async def stop(self) -> None:
         """End every player and let go of the log. The runs go on when an engine starts on it again."""
+        async with self._life:
+            await self._close()
+
+    async def _close(self) -> None:
         tasks = [task for _, task in self._players.values()]
         if self._restarting is not None and self._restarting is not asyncio.current_task():
             tasks.append(self._restarting)
@@ -131,17 +141,18 @@ class Engine:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._players.clear()
-        if self._started:
-            self._started = False
+        if self.started:
+            self.started = False
             await self._log.close()
 
     async def restart(self) -> None:
         """Do what the death and rebirth of a process would: cut all readers, forget all but the log, go on with it."""
-        self.hub.cut()
-        await self.stop()
-        self._folds = Folds(self._log)
-        self._overloaded = None
-        await self.start()
+        async with self._life:
+            self.hub.cut()
+            await self._close()
+            self._folds = Folds(self._log)
+            self._overloaded = None
+            await self._open()
 
     def drain(self) -> None:
         """Refuse new attaches and creates from now on, and ask all readers to leave."""

@@ -20,7 +20,6 @@ from reattach_mockserver.logs.base import LogUnavailable, RunRecord, SessionBusy
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _SESSION = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
-_IN_FLIGHT_WAIT = 15.0  # seconds; longer than a create that has to cancel a run first
 
 
 async def create_run(engine: Engine, call: Call) -> None:
@@ -39,7 +38,7 @@ async def create_run(engine: Engine, call: Call) -> None:
         raise invalid_request(f"the body is not JSON with one meaning: {error}") from None
     digest = digest_of(value)
     try:
-        async with engine.turn(caller.principal, key, _IN_FLIGHT_WAIT):
+        async with engine.turn(caller.principal, key, engine.settings.in_flight_wait):
             run = engine.log.by_key(caller.principal, key)
             made = False
             if run is None:

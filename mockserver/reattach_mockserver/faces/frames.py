@@ -14,7 +14,7 @@ from reattach_mockserver.scenarios.script import LineEnd
 _RETRY_MS = 1000
 _ENDS: Mapping[LineEnd, bytes] = {"lf": b"\n", "crlf": b"\r\n", "cr": b"\r"}
 _UNNAMED = frozenset({"open", "error"})  # an EventSource would take them for its own
-_NAME = re.compile(r"[^\x00\r\n]+")
+_NAME = re.compile(r"[^\x00\r\n\ud800-\udfff]+")
 
 
 class Frames:

@@ -37,6 +37,7 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name="reattach log writer", daemon=True)
         self._connection: sqlite3.Connection | None = None
+        self._closed = False
         self._thread.start()
 
     async def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -46,6 +47,8 @@ class Writer:
             LogError: What the work raised; nothing of it was written.
             LogUnavailable: The storage failed; the work may have been written.
         """
+        if self._closed:
+            raise LogUnavailable("the log is closed")
         future: asyncio.Future[Any] = self._loop.create_future()
         # Who asked may be gone when the answer comes: an error that nobody fetches is no event of the loop's.
         future.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -56,6 +59,7 @@ class Writer:
 
     async def close(self) -> None:
         """Finish what was asked for, close the connection, end the thread."""
+        self._closed = True
         self._work.put(None)
         await asyncio.to_thread(self._thread.join)
 
