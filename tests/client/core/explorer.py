@@ -6,7 +6,7 @@ import gc
 from collections import deque
 from typing import NamedTuple
 
-from client.core.world import Scene, Stage, Step, Violation, World
+from client.core.world import Label, Scene, Stage, Step, Violation, World, sentence
 
 NOT_AN_END = {"reconnect_exhausted", "lease_lost"}  # an end by running out of time proves no way out
 
@@ -38,17 +38,17 @@ def _explore(scene: Scene, step: Step, limit: int, all_kinds: bool) -> Found:
     opening = stage.opening()
     number: dict[World, int] = {opening: 0}
     worlds: list[World] = [opening]
-    came: list[tuple[int, str]] = [(0, "")]
+    came: list[tuple[int, Label]] = [(0, ())]
     back: list[list[int]] = [[]]
     ends: list[int] = []
     kinds: dict[str, list[str]] = {}
 
-    def way(at: int, *more: str) -> list[str]:
-        labels: list[str] = []
+    def way(at: int, *more: Label) -> list[str]:
+        labels: list[Label] = []
         while at:
             at, label = came[at]
             labels.append(label)
-        return [*reversed(labels), *more]
+        return [sentence(label) for label in (*reversed(labels), *more)]
 
     for at, world in enumerate(worlds):  # the list grows while it is walked
         if world.over and world.finished not in NOT_AN_END:
@@ -77,7 +77,7 @@ def _explore(scene: Scene, step: Step, limit: int, all_kinds: bool) -> Found:
         core = stage.states[worlds[stuck].core]
         line = worlds[stuck].line
         where = f"   ({core.mode}, timers {sorted(core.timers)}, line {line and (line.dead or 'up')})"
-        kinds["stuck"] = way(stuck, where)
+        kinds["stuck"] = way(stuck, (where,))
     return Found(kinds, len(worlds))
 
 

@@ -41,8 +41,9 @@ class Violation(Exception):
 class Scene(NamedTuple):
     """Which faults may happen, once for each time they are named, and what kind of run is followed.
 
-    `opaque`: the vendor's positions cannot be compared. `older`: its server begins one event before the cursor. `budget`: time
-    may run out. `keep`: what the journal keeps. `before`: this journal created the run. `without`: rules of the world left out.
+    `opaque`: the vendor's positions cannot be compared. `older`: its server begins one event before the cursor. `budget`: time may
+    run out. `size`: events of the run, one less in its next epochs. `keep`: what the journal keeps. `before`: this journal created
+    the run. `without`: rules of the world left out.
     """
 
     faults: tuple[str, ...]
@@ -53,10 +54,12 @@ class Scene(NamedTuple):
     budget: bool = False
     before: bool = False
     without: frozenset[str] = frozenset()
+    size: int = 3
 
     def __str__(self) -> str:
         words = [*self.faults, *(name for name in ("opaque", "older", "budget", "before") if getattr(self, name))]
         words += [f"keep={self.keep}"] if self.keep != "events" else []
+        words += [f"events={self.size}"] if self.size != 3 else []
         words += [f"on_gap={self.on_gap}"] if self.on_gap != "snapshot" else []
         return "+".join([*words, *(f"without-{name}" for name in sorted(self.without))])
 
@@ -68,6 +71,7 @@ class Entry(NamedTuple):
     sequence: int
     id: str | None
     gap: bool = False
+    ends: bool = False
 
 
 class Write(NamedTuple):
@@ -91,10 +95,11 @@ class Server(NamedTuple):
     hole: int = 0
     gone: bool = False
     ends: tuple[tuple[str, ...], ...] = ()
+    size: int = 3
 
     @property
     def whole(self) -> bool:
-        return len(self.log) == length(self.epoch)
+        return len(self.log) == self.size
 
 
 class Said(NamedTuple):
@@ -158,16 +163,16 @@ class World(NamedTuple):
     denied: int = 0
 
 
+Label = tuple[object, ...]
+"""Words and facts; made a sentence only where somebody reads it."""
+
+
 class Move(NamedTuple):
     """What may happen next. A fault is not needed for an end to be reached."""
 
-    label: str
+    label: Label
     fault: bool
     act: Callable[[], World]
-
-
-def length(epoch: int) -> int:
-    return 3 if epoch == 1 else 2
 
 
 @cache
@@ -185,8 +190,7 @@ def place(after: str | None) -> tuple[int, int]:
 
 
 @cache
-def arrival(epoch: int, sequence: int, ident: str, prev: str | None, opaque: bool) -> Arrival:
-    settles = sequence == length(epoch)
+def arrival(epoch: int, sequence: int, ident: str, prev: str | None, opaque: bool, settles: bool) -> Arrival:
     return Arrival(
         id=ident,
         prev_id=UNSTATED if opaque else prev,
@@ -208,17 +212,13 @@ def arrival(epoch: int, sequence: int, ident: str, prev: str | None, opaque: boo
 
 def entry_of(event: Arrival) -> Entry:
     epoch, sequence = place(event.cursor)
-    return Entry(f"e{epoch}", sequence, event.id)
+    return Entry(f"e{epoch}", sequence, event.id, ends=event.outcome is not None)
 
 
 def entry_at(mark: Mark) -> Entry:
     """Return the boundary that a gap's mark names."""
     epoch, sequence = place(mark.cursor)
     return Entry(f"e{epoch}", sequence, mark.id, gap=True)
-
-
-def settles(entry: Entry) -> bool:
-    return not entry.gap and entry.sequence == length(int(entry.epoch[1:]))
 
 
 class Stage:
@@ -238,7 +238,11 @@ class Stage:
         self.slow_handler = scene.keep == "cursor" or bool({"crash", "reopen"} & set(scene.faults))
 
     def opening(self) -> World:
-        w = World(core=self._intern(State(rules=self.rules)), faults=self.scene.faults)
+        w = World(
+            core=self._intern(State(rules=self.rules)),
+            faults=self.scene.faults,
+            server=Server(size=self.scene.size),
+        )
         return self.boot(w, before=self.scene.before)
 
     # the core -----------------------------------------------------------------------------------------------------
@@ -378,7 +382,7 @@ class Stage:
             if not w.failed:
                 raise Violation("StoreError though no commit failed")
         elif code == "not_found":
-            if w.ended or any(map(settles, w.journal)):
+            if w.ended or any(entry.ends for entry in w.journal):
                 raise Violation("NotFound though the journal holds the end")
             if any(write.ends for write in w.queue):
                 raise Violation("NotFound though the end is on its way to the disk")
@@ -475,7 +479,7 @@ class Stage:
             line=None,
             asks=(),
         )
-        ended = OUTCOME if w.ended or (journal and settles(journal[-1])) else None
+        ended = OUTCOME if w.ended or (journal and journal[-1].ends) else None
         if len(journal) < again_to:
             ended = None  # the end is known, but events before it are not here: they are asked for again
         return self.tell(w, m.Attached(mark, known if self.scene.keep == "events" else (), ended, before))
@@ -496,17 +500,35 @@ class Stage:
             return
         core = self.states[w.core]
         if w.may > w.handed and not w.holding:
-            yield Move(f"handler gets {w.journal[w.handed].id}", False, lambda: self._show(w))
+            yield Move(
+                (
+                    "handler gets",
+                    w.journal[w.handed].id,
+                ),
+                False,
+                lambda: self._show(w),
+            )
         elif w.finished and not w.holding and not w.redo:
-            yield Move(f"handler learns: {w.finished}", False, lambda: w._replace(over=True))
+            yield Move(
+                (
+                    "handler learns:",
+                    w.finished,
+                ),
+                False,
+                lambda: w._replace(over=True),
+            )
         if w.redo and not w.holding:
             yield Move(
-                f"handler gets {w.redo[0].id} again",
+                (
+                    "handler gets",
+                    w.redo[0].id,
+                    "again",
+                ),
                 False,
                 lambda: self._seen(w._replace(redo=w.redo[1:]), w.redo[0], again=True),
             )
         if w.holding:
-            yield Move("handler comes back (applied)", False, lambda: self._back(w))
+            yield Move(("handler comes back (applied)",), False, lambda: self._back(w))
         yield from self._client_moves(w, core)
         if core.mode == "done" and not {"crash", "reopen"} & set(w.faults):
             return  # the world outside can change nothing any more
@@ -515,7 +537,15 @@ class Stage:
         yield from self._ask_moves(w)
         for timer in sorted(core.timers):
             if not (w.line is not None and w.line.dead == "buffered" and timer == "idle"):
-                yield Move(f"timer {timer} fires", False, lambda timer=timer: self.tell(w, m.Elapsed(timer)))
+                yield Move(
+                    (
+                        "timer",
+                        timer,
+                        "fires",
+                    ),
+                    False,
+                    lambda timer=timer: self.tell(w, m.Elapsed(timer)),
+                )
 
     def _spend(self, w: World, fault: str) -> World:
         at = w.faults.index(fault)
@@ -525,7 +555,7 @@ class Stage:
     def _store_moves(self, w: World) -> Iterator[Move]:
         if w.queue:
             write = w.queue[0]
-            label = str([entry.id for entry in write.entries])
+            label = tuple(entry.id for entry in write.entries)
 
             def good() -> World:
                 v, kept = self.settle(w)
@@ -533,7 +563,14 @@ class Stage:
                     return v
                 return self.tell(v, write.told) if kept else self.tell(v, m.CommitFailed())
 
-            yield Move(f"store settles {label}", False, good)
+            yield Move(
+                (
+                    "store settles",
+                    label,
+                ),
+                False,
+                good,
+            )
             if "enospc" in w.faults and not write.old:
 
                 def full() -> World:
@@ -541,7 +578,15 @@ class Stage:
                     # The store of the rules refuses what is queued behind a failed commit: its predecessor is not there.
                     return self.tell(v._replace(queue=v.queue[1:], failed=True), m.CommitFailed())
 
-                yield Move(f"FAULT commit of {label} fails", True, full)
+                yield Move(
+                    (
+                        "FAULT commit of",
+                        label,
+                        "fails",
+                    ),
+                    True,
+                    full,
+                )
         if "crash" in w.faults:
             for reached in range(len(w.queue) + 1):
 
@@ -551,7 +596,15 @@ class Stage:
                         v = self.settle(v)[0] if v.queue else v
                     return self.boot(v)
 
-                yield Move(f"FAULT client killed, {reached} queued commits reached the disk", True, crash)
+                yield Move(
+                    (
+                        "FAULT client killed,",
+                        reached,
+                        "queued commits reached the disk",
+                    ),
+                    True,
+                    crash,
+                )
 
     def _client_moves(self, w: World, core: State) -> Iterator[Move]:
         if "reopen" in w.faults and core.mode != "done":
@@ -564,9 +617,9 @@ class Stage:
                     v = self.settle(v)[0]
                 return self.boot(v)
 
-            yield Move("FAULT caller closes and attaches again, same process", True, reopen)
+            yield Move(("FAULT caller closes and attaches again, same process",), True, reopen)
         if "takeover" in w.faults and core.mode != "done":
-            yield Move("FAULT another owner", True, lambda: self.tell(self._spend(w, "takeover"), m.LeaseLost()))
+            yield Move(("FAULT another owner",), True, lambda: self.tell(self._spend(w, "takeover"), m.LeaseLost()))
 
     def _server_moves(self, w: World) -> Iterator[Move]:
         s = w.server
@@ -574,20 +627,31 @@ class Stage:
 
             def append() -> World:
                 log = (*s.log, f"{s.tag}{len(s.log) + 1}")
-                ends = (*s.ends, log) if len(log) == length(s.epoch) else s.ends
+                ends = (*s.ends, log) if len(log) == s.size else s.ends
                 return w._replace(server=s._replace(log=log, ends=ends))
 
-            yield Move(f"server appends {s.tag}{len(s.log) + 1}", False, append)
+            yield Move(
+                (
+                    "server appends",
+                    s.tag,
+                    len(s.log) + 1,
+                ),
+                False,
+                append,
+            )
         for fault, allowed, after in (
             ("gone", s.whole, lambda: s._replace(gone=True)),
-            ("rotate", bool(s.log), lambda: Server(s.epoch + 1, "r", ends=s.ends)),
+            ("rotate", bool(s.log), lambda: Server(s.epoch + 1, "r", ends=s.ends, size=max(1, self.scene.size - 1))),
             ("losetail", bool(s.log) and not s.whole, lambda: s._replace(tag="b", log=s.log[:-1])),
             ("trim", len(s.log) > s.first, lambda: s._replace(first=s.first + 1)),
             ("hole", len(s.log) < 2, lambda: s._replace(hole=2)),
         ):
             if fault in w.faults and allowed:
                 yield Move(
-                    f"FAULT server: {fault}",
+                    (
+                        "FAULT server:",
+                        fault,
+                    ),
                     True,
                     lambda fault=fault, after=after: self._spend(w, fault)._replace(server=after()),
                 )
@@ -626,7 +690,10 @@ class Stage:
         if not line.dead:
             if waiting:
                 yield Move(
-                    f"server answers attach after {line.after}",
+                    (
+                        "server answers attach after",
+                        line.after,
+                    ),
                     False,
                     lambda: w._replace(line=self._answer(w, line)),
                 )
@@ -642,17 +709,26 @@ class Stage:
         if s.hole == at + 1 and len(s.log) > at + 1:
             at += 1
         if at < len(s.log) and s.hole != at + 1:
-            event = arrival(s.epoch, at + 1, s.log[at], s.log[at - 1] if at else None, self.scene.opaque)
+            event = arrival(
+                s.epoch, at + 1, s.log[at], s.log[at - 1] if at else None, self.scene.opaque, at + 1 == s.size
+            )
             queue = (*line.queue, says(m.Received((event,))))
             yield Move(
-                f"server sends {event.id}",
+                (
+                    "server sends",
+                    event.id,
+                ),
                 False,
                 lambda: w._replace(line=line._replace(served=at + 1, epoch=s.epoch, queue=queue)),
             )
             if "repeat" in w.faults:
                 twice = (*line.queue, says(m.Received((event, event))))
                 yield Move(
-                    f"FAULT server sends {event.id} twice",
+                    (
+                        "FAULT server sends",
+                        event.id,
+                        "twice",
+                    ),
                     True,
                     lambda: self._spend(w, "repeat")._replace(
                         line=line._replace(served=at + 1, epoch=s.epoch, queue=twice)
@@ -661,20 +737,20 @@ class Stage:
         elif s.whole and at >= len(s.log):
             queue = (*line.queue, says(m.Ended()))
             yield Move(
-                "server ends the stream", False, lambda: w._replace(line=line._replace(queue=queue, closed=True))
+                ("server ends the stream",), False, lambda: w._replace(line=line._replace(queue=queue, closed=True))
             )
         closing = (*line.queue, says(m.Closing("cursor_expired")))
         if line.epoch == s.epoch and line.served < s.first - 1:
             # A replay overtaken by trimming is closed; or it goes on at the oldest kept, as a careless server's does.
             yield Move(
-                "server closes: cursor_expired",
+                ("server closes: cursor_expired",),
                 False,
                 lambda: w._replace(line=line._replace(queue=closing, closed=True)),
             )
         if "draining" in w.faults:
             drained = (*line.queue, says(m.Closing("draining")))
             yield Move(
-                "FAULT server closes: draining",
+                ("FAULT server closes: draining",),
                 True,
                 lambda: self._spend(w, "draining")._replace(line=line._replace(queue=drained, closed=True)),
             )
@@ -682,13 +758,22 @@ class Stage:
     def _reading(self, w: World, line: Line) -> Iterator[Move]:
         first, rest = line.queue[0].fact, line.queue[1:]
         yield Move(
-            f"client reads {brief(first)}", False, lambda: self.tell(w._replace(line=line._replace(queue=rest)), first)
+            (
+                "client reads",
+                first,
+            ),
+            False,
+            lambda: self.tell(w._replace(line=line._replace(queue=rest)), first),
         )
         second = rest[0].fact if rest else None
         if isinstance(first, m.Received) and isinstance(second, m.Received):
             both = m.Received(first.arrivals + second.arrivals)
             yield Move(
-                f"client reads {brief(both)} at once",
+                (
+                    "client reads",
+                    both,
+                    "at once",
+                ),
                 False,
                 lambda: self.tell(w._replace(line=line._replace(queue=rest[1:])), both),
             )
@@ -697,28 +782,31 @@ class Stage:
         faults = w.faults
         if "cut" in faults:
             yield Move(
-                "FAULT connection cut", True, lambda: self.tell(self._spend(w, "cut")._replace(line=None), m.Lost())
+                ("FAULT connection cut",), True, lambda: self.tell(self._spend(w, "cut")._replace(line=None), m.Lost())
             )
         if "endearly" in faults and line.served >= 0 and not line.dead and not line.queue and line.early:
-            yield Move("FAULT body ends early", True, lambda: self.tell(self._spend(w, "endearly"), m.Ended()))
+            yield Move(("FAULT body ends early",), True, lambda: self.tell(self._spend(w, "endearly"), m.Ended()))
         if line.dead:
             return
         if "stall" in faults:
             yield Move(
-                "FAULT connection half-open",
+                ("FAULT connection half-open",),
                 True,
                 lambda: self._spend(w, "stall")._replace(line=line._replace(dead="silent")),
             )
         if "buffer" in faults and not waiting:
             yield Move(
-                "FAULT path passes heartbeats only",
+                ("FAULT path passes heartbeats only",),
                 True,
                 lambda: self._spend(w, "buffer")._replace(line=line._replace(dead="buffered")),
             )
         for fault, why in REFUSALS.items():
             if waiting and fault in faults:
                 yield Move(
-                    f"FAULT attach answered {fault}",
+                    (
+                        "FAULT attach answered",
+                        fault,
+                    ),
                     True,
                     lambda fault=fault, why=why: counted(self._spend(w, fault), fault)._replace(
                         line=refusing(line, why)
@@ -732,14 +820,22 @@ class Stage:
             if ask.answer is not None:
                 # A read that was answered is no longer out when the core learns it.
                 yield Move(
-                    f"client reads {brief(ask.answer)}",
+                    (
+                        "client reads",
+                        ask.answer,
+                    ),
                     False,
                     lambda rest=rest, answer=ask.answer: self.tell(w._replace(asks=rest), answer),
                 )
                 continue
             answer = self._said(s, ask)
             yield Move(
-                f"server answers {ask.kind}: {brief(answer)}",
+                (
+                    "server answers",
+                    ask.kind,
+                    ":",
+                    answer,
+                ),
                 False,
                 lambda at=at, ask=ask, answer=answer: w._replace(
                     asks=(*w.asks[:at], ask._replace(answer=answer), *w.asks[at + 1 :])
@@ -749,7 +845,12 @@ class Stage:
                 if fault in w.faults:
                     no = failing(ask, why)
                     yield Move(
-                        f"FAULT {ask.kind} answered {fault}",
+                        (
+                            "FAULT",
+                            ask.kind,
+                            "answered",
+                            fault,
+                        ),
                         True,
                         lambda rest=rest, no=no, fault=fault: self.tell(
                             counted(self._spend(w, fault), fault)._replace(asks=rest), no
@@ -819,12 +920,20 @@ def check_history(w: World, got: tuple[Entry, ...]) -> None:
         fits = boundary.sequence == 0 or log[boundary.sequence - 1 : boundary.sequence] == (boundary.id,)
         if fits and events == log[boundary.sequence :]:
             return
-    whole = bool(got[begins:]) and settles(got[-1])
+    whole = bool(got[begins:]) and got[-1].ends
     raise Violation("finished with a wrong history" if whole else "finished early")
 
 
-def brief(given: m.Input) -> str:
+def sentence(label: Label) -> str:
+    return " ".join(map(brief, label))
+
+
+def brief(given: object) -> str:
     match given:
+        case str() | int() | None:
+            return str(given)
+        case tuple() if type(given) is tuple:
+            return "[" + ", ".join(map(brief, given)) + "]"
         case m.Received(arrivals):
             return "Received " + ", ".join(each.id for each in arrivals)
         case m.Refused(refusal):
