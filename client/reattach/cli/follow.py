@@ -11,8 +11,7 @@ from typing import Any
 
 from reattach.cli import exits, following, journals, options
 from reattach.cli.display import Display, choose
-from reattach.client import Client, Run
-from reattach.stores.base import RunRow, Store
+from reattach.stores.base import Store
 
 
 def add(subparsers: Any) -> None:
@@ -27,10 +26,7 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("which", metavar="RUN", help="an id, a key, or the start of one")
     parser.add_argument(
-        "--from",
-        dest="begin",
-        metavar="beginning|tail|CURSOR",
-        help="look on from here; confirms nothing",
+        "--from", dest="begin", metavar="beginning|tail|CURSOR", help="look on from here; confirms nothing"
     )
     options.add_client(parser)
     options.add_following(parser)
@@ -51,32 +47,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _follow(args: argparse.Namespace, store: Store, display: Display) -> int:
-    row = journals.find(store, args.which, url=args.url, profile=args.profile)
-    if row is None and args.url is None:
-        raise exits.Declined(
-            f"the journal knows no run {args.which!r}; give its server, too: reattach follow URL {args.which}"
-        )
-    url = args.url if row is None else row.server
-    profile = args.profile or ("native" if row is None else row.profile)
+    url, profile, row = journals.locate(store, args)
     with options.client(args, url, store, profile, display) as client, following.limited(client, args.timeout):
-        followed = client.attach(args.which) if row is None else _known(client, row, display)
+        run = following.handle(client, args.which, row, display)
         if args.begin is not None:
-            followed = client.attach(followed, after=args.begin)
-        elif row is not None and row.committed.position:
-            following.show_confirmed(store, row, display)
-        key, cursor = (None, None) if row is None else (row.key, row.committed.cursor)
-        display.began(followed.id, key, cursor if args.begin is None else None)
-        outcome = following.show(followed, display, profile)
+            run = client.attach(run, after=args.begin)
+            row = None if row is None else row._replace(committed=row.committed._replace(position=0, cursor=None))
+        following.began(run.id, row, store, display)
+        outcome = following.show(run, display, profile)
         display.ended(outcome)
         return exits.of_status(outcome.status)
-
-
-def _known(client: Client, row: RunRow, display: Display) -> Run:
-    if row.run_id is not None:
-        return client.attach(row.run_id)
-    # Its start was never answered: the same key is sent again, now, so that the run has an id to show.
-    (unanswered,) = [run for run in client.runs() if run.key == row.key]
-    with following.watched(display):
-        display.waiting(f"starting again: no answer from {row.server} yet")
-        unanswered.status()
-    return unanswered

@@ -14,10 +14,9 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from reattach import errors
+from reattach import Client, Run, errors
 from reattach.cli import exits
 from reattach.cli.display import Display
-from reattach.client import Client, Run
 from reattach.core.fold import Fold
 from reattach.model import Connection, Outcome
 from reattach.profiles import named
@@ -43,12 +42,26 @@ def show(run: Run, display: Display, profile: str) -> Outcome:
     return run.wait()
 
 
-def show_confirmed(store: Store, row: RunRow, display: Display) -> None:
-    """Show what the consumer confirmed before: the text up to its mark."""
-    applied = store.applied(row.run, "main")
-    fold = Fold(row.run_id or "")
-    outcomes.catch_up(fold, store, row.run, named(row.profile), applied)
-    display.confirmed(fold.text, applied)
+def began(run_id: str, row: RunRow | None, store: Store, display: Display) -> None:
+    """Say which run it is, and show what its consumer confirmed before: the text up to its mark."""
+    display.began(run_id, None if row is None else row.key, None if row is None else row.committed.cursor)
+    if row is not None and row.committed.position:
+        applied = store.applied(row.run, "main")
+        fold = Fold(run_id)
+        outcomes.catch_up(fold, store, row.run, named(row.profile), applied)
+        display.confirmed(fold.text, applied)
+
+
+def handle(client: Client, which: str, row: RunRow | None, display: Display) -> Run:
+    """Return the run: the journal's, or the one that the server knows by this id."""
+    if row is None or row.run_id is not None:
+        return client.attach(which if row is None else row.run_id or "")
+    # Its start was never answered: the same key is sent again, now, so that the run has an id to show.
+    (unanswered,) = [run for run in client.runs() if run.key == row.key]
+    with watched(display):
+        display.waiting(f"starting again: no answer from {row.server} yet")
+        unanswered.status()
+    return unanswered
 
 
 @contextmanager

@@ -110,6 +110,22 @@ def find(store: Store, which: str, *, url: str | None = None, profile: str | Non
     return None
 
 
+def locate(store: Store, args: argparse.Namespace) -> tuple[str, str, RunRow | None]:
+    """Return the server, the profile and, where the journal knows it, the row of the run that `args` mean.
+
+    Raises:
+        Declined: The journal does not know it and no server was named, or several match.
+    """
+    row = find(store, args.which, url=args.url, profile=args.profile)
+    if row is not None:
+        return row.server, row.profile, row
+    if args.url is None:
+        raise exits.Declined(
+            f"the journal knows no run {args.which!r}; give its server, too: reattach {args.command} URL {args.which}"
+        )
+    return args.url, args.profile or "native", None
+
+
 def known(store: Store | None, which: str) -> RunRow:
     """Return the run that is meant, which must be in the journal.
 

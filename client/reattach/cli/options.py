@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 
+from reattach import Client
 from reattach.cli import exits
 from reattach.cli.display import Display
 from reattach.cli.journals import add_journal
 from reattach.cli.parser import seconds
-from reattach.client import Client
 from reattach.observe import Fact
 from reattach.policy import Policy
 from reattach.stores.base import Store

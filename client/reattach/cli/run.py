@@ -73,10 +73,7 @@ def _start(args: argparse.Namespace, store: Store, display: Display, known: list
         with following.watched(display):
             display.waiting(f"starting: no answer from {server} yet")
             started = client.start(given, key=key, session_id=args.session)
-        row = store.find(server, profile, run_id=started.id)
-        assert row is not None
-        following.show_confirmed(store, row, display) if row.committed.position else None
-        display.began(started.id, key, row.committed.cursor)
+        following.began(started.id, store.find(server, profile, run_id=started.id), store, display)
         outcome = following.show(started, display, profile)
         display.ended(outcome)
         return exits.of_status(outcome.status)

@@ -118,6 +118,6 @@ def _closing(listed: list[tuple[RunRow, str]], shown: list[tuple[RunRow, str]]) 
     needing = [(row, needs) for row, needs in listed if needs != "nothing"]
     finished = len(listed) - len(needing)
     hint = "" if len(shown) == len(listed) else " (--all)"
-    told = f"{len(needing) or 'none'} need{'s' if len(needing) == 1 else ''} something, {finished} finished{hint}."
+    told = f"{len(needing)} need{'s' if len(needing) == 1 else ''} something, {finished} finished{hint}."
     follow = next((row for row, needs in needing if needs == "follow"), None)
     return told if follow is None else f"{told}     Next: reattach follow {follow.run_id or follow.key}"
