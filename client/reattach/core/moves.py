@@ -101,6 +101,8 @@ def lose(s: State, fx: Effects, reason: str, *, window: Window | None = None, ac
             counted against a fast loop.
     """
     policy = s.rules.policy
+    if s.over:
+        return await_the_end(s, fx)
     fx.append(Close())
     s = stop(s, fx, *ON_CONNECTION)
     loops = s.loops + 1 if (s.mode == "live" if accepted is None else accepted) and not s.fresh else s.loops
@@ -126,6 +128,8 @@ def drained(s: State) -> bool:
 
 def resync(s: State, fx: Effects, cause: GapReason, refusal: Refusal | None = None) -> State:
     """Our place in the log is worth nothing any more: settle what is in flight, then adopt a boundary or say so."""
+    if s.over:
+        return await_the_end(s, fx)
     fx.append(Close())
     s = stop(s, fx, "reconnect", *ON_CONNECTION)
     s = s._replace(
@@ -185,9 +189,15 @@ def finish(s: State, fx: Effects, *, outcome: Outcome | None = None, failure: Fa
 
 def fail(s: State, fx: Effects, failure: Failure) -> State:
     """End with a failure; unless the settling event is on its way to the disk, then the journal's answer alone decides."""
+    if s.over:
+        return await_the_end(s, fx)
     fx.append(Close())
-    if not s.over:
-        return finish(s, fx, failure=failure)
+    return finish(s, fx, failure=failure)
+
+
+def await_the_end(s: State, fx: Effects) -> State:
+    """Only the journal is awaited: nothing is left to reconnect for, and no refusal counts any more."""
+    fx.append(Close())
     s = stop(s, fx, *sorted(s.timers))
     return s._replace(mode="ending", reading=min(s.reading, 1))
 
@@ -199,10 +209,9 @@ def watch_behind(s: State, fx: Effects) -> State:
 
 def end_by_status(s: State, fx: Effects, outcome: Outcome) -> State:
     """The run has ended, and only the status says so: make that durable, then show it."""
-    fx.append(Close())
-    s = stop(s, fx, *sorted(s.timers))
+    s = await_the_end(s, fx)
     fx.append(CommitOutcome(s.committed, outcome))
-    return s._replace(mode="ending", reading=min(s.reading, 1))
+    return s
 
 
 def failure_of(refusal: Refusal) -> Failure:

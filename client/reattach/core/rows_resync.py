@@ -152,8 +152,8 @@ def gap_committed(s: State, given: Committed, fx: Effects) -> State | None:
 
 @row(Committed, "resyncing")
 def drained_by_commit(s: State, given: Committed, fx: Effects) -> State | None:
-    """The last commit in flight has settled: now the boundary may be asked for (an end needs none)."""
-    if given.outcome is not None or not drained(s):
+    """The last commit in flight has settled: now the boundary may be asked for."""
+    if not drained(s):
         return None
     fx.append(Deliver(given.mark.position))
     return reload(s, fx)

@@ -213,16 +213,6 @@ def hinted(s: State, given: Hinted, fx: Effects) -> State:
 
 
 @row(Lost, "attaching", "live")
-@row(Ended, "attaching", "live")
-def parted_after_the_end(s: State, given: Lost | Ended, fx: Effects) -> State | None:
-    """The settling event is here and only its commit is awaited: nothing is left to reconnect for."""
-    if not s.over:
-        return None
-    fx.append(Close())
-    return stop(s, fx, *sorted(s.timers))._replace(mode="ending")
-
-
-@row(Lost, "attaching", "live")
 def lost(s: State, given: Lost, fx: Effects) -> State:
     """The connection broke: nothing is known about the run by that."""
     return lose(s, fx, given.detail or "connection lost")
