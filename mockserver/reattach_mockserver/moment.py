@@ -5,6 +5,7 @@ Checked by tests/mockserver/test_moment.py.
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 DETERMINISTIC_START_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z: when every deterministic run begins
 
@@ -18,8 +19,13 @@ def now_ms() -> int:
 
 def moment(ms: int) -> str:
     """Return `ms` since 1970 as text, to the millisecond: `2026-01-01T00:00:00.000Z`."""
-    at = _EPOCH + timedelta(milliseconds=ms)
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
+    return f"{_second(ms // 1000)}.{ms % 1000:03d}Z"
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    # Most events share their second with the one before.
+    return f"{_EPOCH + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}"
 
 
 def ms_of(text: str) -> int:

@@ -362,6 +362,15 @@ async def test_the_first_event_since_a_moment_is_found(log: EventLog) -> None:
     assert [log.first_since("run_a", at) for at in (0, 1, 10, 11, 50, 51)] == [1, 2, 2, 3, 6, 7]
 
 
+async def test_a_clock_that_goes_back_hides_nothing_from_retention(log: EventLog) -> None:
+    """An event counts as appended no earlier than the one before it."""
+    run = await created(log)
+    await log.append("run_a", run.writer, [an_entry("b", at=50), an_entry("c", at=10)])
+    record, _ = await log.append("run_a", run.writer, [an_entry("d", at=20)])
+    assert record.last_at == 50
+    assert [log.first_since("run_a", at) for at in (50, 51)] == [2, 5]
+
+
 async def test_revoked_tokens_are_remembered(log: EventLog) -> None:
     await log.revoke("t1")
     await log.revoke("t1")

@@ -174,8 +174,7 @@ async def test_a_renewed_token_resumes(sites):
     site = await sites(Script(name="s", steps=(ExpireTokens(), Wait(ms=3_600_000))), tokens=TOKENS)
     run = await site.run(**bearer("a1"))
     await site.until_head(run["id"], 2)
-    while (await site.get(f"/v1/runs/{run['id']}", bearer("a1"))).status == 200:
-        pass
+    await site.until(lambda: site.engine.revoked)
     assert (await site.get(f"/v1/runs/{run['id']}", bearer("a1"))).code == "unauthenticated"
     blocks = site.attach(run["id"], f"?after={run['epoch']}.1", **bearer("a2"))
     assert [(await blocks.block()).name for _ in range(2)] == ["stream.attached", "run.started"]

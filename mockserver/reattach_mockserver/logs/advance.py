@@ -37,30 +37,37 @@ def advance(
         raise WriterLost(run.id)
     stored: list[Stored] = []
     new: list[tuple[Entry, Stored]] = []
+    status, time, at, last_id = run.status, run.last_time, run.last_at, run.last_id
     for entry in entries:
         if entry.id in known:
             stored.append(known[entry.id])
             continue
-        if run.status in SETTLED:
+        if status in SETTLED:
             raise RunSettled(run.id)
-        time = max(entry.time, run.last_time)
-        sequence = run.last_sequence + 1
-        body = body_of(entry, run_id=run.id, sequence=sequence, prev_id=run.last_id, time=time)
-        settles = entry.status in SETTLED
-        event = Stored(sequence, entry.id, entry.type, settles, body)
-        run = replace(
-            run,
-            last_sequence=sequence,
-            last_id=entry.id,
-            last_time=time,
-            last_at=max(entry.at, run.last_at),
-            status=entry.status or run.status,
-            ended_at=time if settles else None,
-            outcome=entry.outcome if settles else None,
-            release=entry.release or run.release,
-        )
+        status, time = entry.status or status, max(entry.time, time)
+        if entry.at < at:
+            entry = replace(entry, at=at)  # a clock that was set back must not make retention's search miss
+        at = entry.at
+        sequence = run.last_sequence + len(new) + 1
+        body = body_of(entry, run_id=run.id, sequence=sequence, prev_id=last_id, time=time)
+        event = Stored(sequence, entry.id, entry.type, status in SETTLED, body)
+        last_id = entry.id
         stored.append(event)
         new.append((entry, event))
+    if new:
+        last = new[-1][0]
+        settled = status in SETTLED
+        run = replace(
+            run,
+            last_sequence=run.last_sequence + len(new),
+            last_id=last_id,
+            last_time=time,
+            last_at=at,
+            status=status,
+            ended_at=time if settled else None,
+            outcome=last.outcome if settled else None,
+            release=next((entry.release for entry, _ in reversed(new) if entry.release is not None), run.release),
+        )
     if keep is not None and new:
         run = trimmed(run, run.last_sequence - keep + 1, run.last_at)
     return run, tuple(stored), tuple(new)
