@@ -11,6 +11,7 @@ Rules: WHATWG HTML, "Server-sent events", parsing. Checked by tests/chaos/gate/t
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _LINE_END = re.compile(rb"[\r\n]")
@@ -46,13 +47,20 @@ class BlockScanner:
         self._crlf: bool | None = None  # what followed the last CR of which we know it
         self._pending: Block | None = None
 
-    def feed(self, data: bytes) -> list[tuple[int, Block]]:
-        """Take some bytes; return each block that ended, with the index in `data` just after its blank line.
+    def feed(self, data: bytes) -> Iterator[tuple[int, Block]]:
+        """Take some bytes; yield each block that ended, with the index in `data` just after its blank line.
 
-        The index is 0 where the block had ended before, which only now is certain.
+        The index is 0 where the block had ended before, which only now is certain. What lies behind a block is read when the next one
+        is asked for: after a cut, never.
         """
-        found: list[tuple[int, Block]] = []
-        at = self._settle_cr(data, found) if self._after_cr and data else 0
+        at = 0
+        if self._after_cr and data:
+            self._after_cr = False
+            self._crlf = data[0] == _LF
+            at = int(self._crlf)  # the second half of a line end
+            if self._pending is not None:
+                yield at, self._pending
+                self._pending = None
         while (end := _LINE_END.search(data, at)) is not None:
             self._line.append(data[at : end.start()])
             at = end.end()
@@ -68,20 +76,9 @@ class BlockScanner:
             if self._after_cr and self._crlf is not False:
                 self._pending = block
             else:
-                found.append((at, block))
+                yield at, block
         if at < len(data):
             self._line.append(data[at:])
-        return found
-
-    def _settle_cr(self, data: bytes, found: list[tuple[int, Block]]) -> int:
-        """Decide whether `data` begins with the second half of a line end; return where the next line begins."""
-        self._after_cr = False
-        self._crlf = data[0] == _LF
-        at = int(self._crlf)
-        if self._pending is not None:
-            found.append((at, self._pending))
-            self._pending = None
-        return at
 
     def _take_line(self) -> Block | None:
         line = b"".join(self._line)

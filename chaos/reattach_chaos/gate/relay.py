@@ -14,7 +14,7 @@ import contextlib
 import hashlib
 import json
 from collections import deque
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
@@ -39,6 +39,10 @@ class Place:
     id: str
     sequence: int
     replay: bool
+
+    def facts(self) -> dict[str, object]:
+        """Return the members for a record."""
+        return {"run": self.run, "id": self.id, "sequence": self.sequence, "replay": self.replay}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +180,7 @@ class Connection:
             return
         place = Place(run, block.id or "", sequence, sequence <= self._head_at_attach)
         digest = hashlib.sha256(block.data).hexdigest()
-        self._record("event", **asdict(place), sha256=digest)
+        self._record("event", **place.facts(), sha256=digest)
         for fault in self._lane.first_seen(sequence):
             self._record("cut.planned", route="stream", sequence=sequence, fault=fault)
         if (taken := self._lane.take(sequence)) is not None:
@@ -195,7 +199,7 @@ class Connection:
             self._miss(fault, place)
             raise _Over
         self._silent = True
-        self._record("cut.fired", route="stream", fault=fault, **asdict(place))
+        self._record("cut.fired", route="stream", fault=fault, **place.facts())
         match fault:
             case "fin":
                 faults.fin(self._to_client)
@@ -208,7 +212,7 @@ class Connection:
     def _miss(self, fault: StreamFault, place: Place) -> None:
         """Another connection of the lane will pass this place, and may be cut there."""
         self._lane.give_back(place.sequence, fault)
-        self._record("cut.missed", route="stream", fault=fault, **asdict(place))
+        self._record("cut.missed", route="stream", fault=fault, **place.facts())
 
     def _lose_answer(self) -> None:
         self._silent = True

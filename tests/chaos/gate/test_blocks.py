@@ -61,20 +61,20 @@ def test_a_quiet_stream_with_cr_line_ends_is_not_held_back():
 def test_half_a_crlf_is_waited_for():
     """After CR LF line ends a CR at the end of a read is not the boundary yet."""
     scanner = BlockScanner()
-    assert scanner.feed(b"id: e1.1\r\ndata: x\r\n\r") == []
+    assert list(scanner.feed(b"id: e1.1\r\ndata: x\r\n\r")) == []
     assert [end for end, _ in scanner.feed(b"\nid: e1.2")] == [1]
 
 
 def test_a_block_that_ended_before_is_told_at_zero():
     """Waiting for LF in vain: the boundary lies before the first byte of this read."""
     scanner = BlockScanner()
-    scanner.feed(b"id: e1.1\r\ndata: x\r\n\r")
+    assert list(scanner.feed(b"id: e1.1\r\ndata: x\r\n\r")) == []
     assert [end for end, _ in scanner.feed(b"id: e1.2")] == [0]
 
 
 def test_a_block_without_data_has_no_boundary():
     """Comments, ids and retries alone are not events (WHATWG: empty data is not dispatched)."""
-    assert BlockScanner().feed(b": ping\n\nid: 3\n\nretry: 5\n\nevent: x\n\n\n\n") == []
+    assert list(BlockScanner().feed(b": ping\n\nid: 3\n\nretry: 5\n\nevent: x\n\n\n\n")) == []
 
 
 def test_an_id_does_not_outlive_its_block():

@@ -2,8 +2,8 @@
 
 Journal: a file of JSON lines, each written before it is shown; a second file holds how many were confirmed. The environment's
 PLAIN_RESUMER_FAULT names what it does wrong: "inclusive" (asks once more for the event that it has), "unmarked" (shows the one in
-hand again without the mark), "skip" (drops an event after each reconnect), "early end" (takes the end of a stream for the end),
-"second key" (makes a new key when a create's answer is lost), "changed" (shows another content).
+hand again without the mark), "skip" (drops an event after a reconnect), "early end" (takes the end of a stream for the end),
+"second key" (makes a new key when a create's answer is lost), "changed" (shows another content), "hang" (stops for ever).
 """
 
 import http.client
@@ -74,6 +74,8 @@ def show(journal: Journal, data: str, hold: dict[str, Any], *, redelivered: bool
         redelivered=redelivered and FAULT != "unmarked")  # fmt: skip
     if hold.get("sequence") == event["sequence"]:
         wait_for_death(event["sequence"])
+    if FAULT == "hang" and event["sequence"] == 4:
+        threading.Event().wait()
     journal.apply()
     if event["type"] in ("run.completed", "run.failed", "run.cancelled", "run.paused"):
         say("finished", status=event["type"].partition(".")[2])
@@ -92,7 +94,7 @@ def stream(url: str, run: str, journal: Journal, hold: dict[str, Any]) -> bool:
     frames = journal.frames
     back = 2 if FAULT == "inclusive" else 1
     after = {"Last-Event-ID": frames[-back][0]} if len(frames) >= back else {}
-    skip = FAULT == "skip" and bool(frames)
+    skip = FAULT == "skip" and len(frames) == 3  # once: without the end it would never stop
     try:
         connection.request("GET", f"/v1/runs/{run}/events", headers={"Accept": "text/event-stream", **after})
         answer = connection.getresponse()
