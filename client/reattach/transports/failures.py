@@ -33,9 +33,11 @@ def told(exc: Exception, *, sent: bool) -> WireLost | WireRefused:
 
 
 def _detail(exc: Exception) -> str:
-    """Say it with the operating system's own words behind, which the library's hide."""
+    """Say it in the operating system's own words, which the library's hide; else in the library's."""
     text = f"{type(exc).__name__}: {exc}" if str(exc) else type(exc).__name__
     root: BaseException = exc
     while root.__cause__ is not None:
         root = root.__cause__
+    if isinstance(root, OSError) and root.errno is not None and root.strerror:
+        return root.strerror[0].lower() + root.strerror[1:]  # "connection refused"
     return text if root is exc or not str(root) or str(root) in text else f"{text} ({root})"
