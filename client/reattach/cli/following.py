@@ -59,7 +59,7 @@ def handle(client: Client, which: str, row: RunRow | None, display: Display) -> 
     # Its start was never answered: the same key is sent again, now, so that the run has an id to show.
     (unanswered,) = [run for run in client.runs() if run.key == row.key]
     with watched(display):
-        display.waiting(f"starting again: no answer from {row.server} yet")
+        display.waiting(f"starting again: waiting for {row.server}")
         unanswered.status()
     return unanswered
 

@@ -71,7 +71,7 @@ def _start(args: argparse.Namespace, store: Store, display: Display, known: list
             key = _derived(args, store, server, profile, digest, display)
         known[0] = key
         with following.watched(display):
-            display.waiting(f"starting: no answer from {server} yet")
+            display.waiting(f"starting: waiting for {server}")
             started = client.start(given, key=key, session_id=args.session)
         following.began(started.id, store.find(server, profile, run_id=started.id), store, display)
         outcome = following.show(started, display, profile)
