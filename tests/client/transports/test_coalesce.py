@@ -30,22 +30,15 @@ class Library:
 
     def feed(self, data: bytes) -> None:
         if self._coalescer is not None:
-            data = self._coalescer.feed(data) if data else self._coalescer.rest()
-            if data:
-                self._give(data)
-                return
-            if not self.at_end:
-                return
-        self._give(data)
-
-    at_end = False
+            data = self._coalescer.feed(data)
+        if data:
+            self._give(data)
 
     def end(self) -> None:
         """The connection ends."""
-        self.at_end = True
-        self.feed(b"")
-        if self.outcome == "open":
-            self._give(b"")
+        if self._coalescer is not None and (rest := self._coalescer.rest()):
+            self._give(rest)
+        self._give(b"")
 
     def _give(self, data: bytes) -> None:
         if self.outcome != "open":
@@ -159,6 +152,45 @@ def test_a_read_is_one_piece() -> None:
     library.feed(b"5\r\nhello\r\n" * 1000 + b"5\r\nhel")
     library.feed(b"lo\r\n0\r\n\r\n")
     assert (library.pieces, library.body, library.outcome) == (3, b"hello" * 2001, "whole")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 101 Switching\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n , gzip\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX: y\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX: y\r\n\n",
+        b"HTTP/2.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 20 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ],
+)
+def test_what_is_not_plain_is_handed_over_as_it_came(head: bytes) -> None:
+    """Only a final answer with exactly one, unfolded `chunked` is taken over; bytes of any other are not touched."""
+    body = b"1\r\nx\r\n" * 2
+    assert Coalescer().feed(head + body) == head + body
+
+
+def test_an_interim_answer_changes_nothing() -> None:
+    """What follows 1xx is judged by its own head."""
+    interim = b"HTTP/1.1 103 Early Hints\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert Coalescer().feed(interim + HEAD + b"1\r\nx\r\n1\r\ny\r\n") == interim + HEAD + b"2\r\nxy\r\n"
+
+
+def test_the_end_of_the_connection_gives_up_what_was_held() -> None:
+    """The library sees the cut where it was: in a head, in a size line."""
+    coalescer = Coalescer()
+    assert coalescer.feed(HEAD[:20]) == b""
+    assert coalescer.rest() == HEAD[:20]
+    coalescer = Coalescer()
+    assert coalescer.feed(HEAD + b"1\r\nx\r\nf") == HEAD + b"1\r\nx\r\n"
+    assert coalescer.rest() == b"f"
 
 
 def test_a_size_line_without_end_is_handed_over() -> None:
