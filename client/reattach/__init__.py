@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from reattach import observe, profiles, stores, testing
-    from reattach.async_client import AsyncClient, AsyncRun, AsyncTransaction
-    from reattach.client import Client, Run, Transaction
+    from reattach.async_client import AsyncClient
+    from reattach.async_run import AsyncRun, AsyncTransaction
+    from reattach.client import Client
     from reattach.errors import (
         ActionRequired,
         ActionResolved,
@@ -72,12 +73,15 @@ if TYPE_CHECKING:
     )
     from reattach.observe import Fact
     from reattach.policy import Policy
+    from reattach.run import Run, Transaction
 
 __version__ = "0.1.0"
 
 _HOMES: dict[str, tuple[str, ...]] = {
-    "reattach.client": ("Client", "Run", "Transaction"),
-    "reattach.async_client": ("AsyncClient", "AsyncRun", "AsyncTransaction"),
+    "reattach.client": ("Client",),
+    "reattach.run": ("Run", "Transaction"),
+    "reattach.async_client": ("AsyncClient",),
+    "reattach.async_run": ("AsyncRun", "AsyncTransaction"),
     "reattach.policy": ("Policy",),
     "reattach.observe": ("Fact",),
     "reattach.model": (

@@ -152,9 +152,7 @@ class Client:
         if isinstance(run, Run):
             row, run = run._known(self._host), run.id
         listing.attachable(run, row, consumer, after, ack, on_gap)
-        return self._made(
-            Run(self, self._host, row, run, after=after, on_gap=on_gap or self._host.setup.on_gap)
-        )
+        return self._made(Run(self, self._host, row, run, after=after, on_gap=on_gap or self._host.setup.on_gap))
 
     def runs(self, *, unfinished: bool = False) -> list[Run]:
         """Return this server's runs in the journal, newest first; asks nobody.

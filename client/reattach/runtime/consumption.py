@@ -8,6 +8,7 @@ No waiting here: `take` returns what may be read now. Used from one thread or ta
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -38,6 +39,7 @@ class Consumption:
         lease: The right to move the consumer's mark; None marks nothing (`after=`).
         applied: The position to go on after.
         shown: Events up to here may have been handed out by an earlier process.
+        holds: Whether the lease is still ours.
         skip: Says of an event whether a reader that began in the middle does not want it.
     """
 
@@ -50,6 +52,7 @@ class Consumption:
         lease: Lease | None,
         applied: int,
         shown: int,
+        holds: Callable[[Lease], bool],
         skip: Callable[[Event], bool] | None = None,
     ) -> None:
         self.feed = feed
@@ -60,6 +63,7 @@ class Consumption:
         self._run_id = run_id
         self._applied = applied
         self._shown = shown
+        self._holds = holds
         self._skip = skip
         self._buffer: list[Event] = []
         self._next = 0
@@ -67,6 +71,8 @@ class Consumption:
         self._again = False
         self._highest = applied
         self._owner: Owner | None = None
+        self._owning = threading.Lock()
+        self._dropped = False
 
     # whose ------------------------------------------------------------------------------------------------------------
 
@@ -76,21 +82,35 @@ class Consumption:
         Raises:
             RunBusy: Another living thread or unfinished task is in the loop.
         """
-        if self._owner is not None and self._owner.key != owner.key and self._owner.alive():
-            raise errors.RunBusy(
-                f"run {self._run_id!r} is already being read by another thread or task of this client.",
-                run_id=self._run_id,
-                hint='Use views() or after="beginning" to look on.',
-            )
-        self._owner = owner
-
-    def disown(self) -> None:
-        """Nobody reads."""
-        self._owner = None
+        with self._owning:
+            if self._owner is not None and self._owner.key != owner.key and self._owner.alive():
+                raise errors.RunBusy(
+                    f"run {self._run_id!r} is already being read by another thread or task of this client.",
+                    run_id=self._run_id,
+                    hint='Use views() or after="beginning" to look on, or detach() first.',
+                )
+            self._owner = owner
 
     def owned_by(self, owner: Owner) -> bool:
         """Whether this thread or task read last."""
         return self._owner is not None and self._owner.key == owner.key
+
+    def drop(self) -> None:
+        """Nobody reads here any more; who waits for an event learns it."""
+        self._dropped = True
+
+    def check_kept(self) -> None:
+        """Tell a reader that it was detached meanwhile.
+
+        Raises:
+            Closed: It was.
+        """
+        if self._dropped:
+            raise errors.Closed(
+                f"run {self._run_id!r} was detached while you waited. It goes on.",
+                run_id=self._run_id,
+                hint="Iterate it again.",
+            )
 
     # reading ----------------------------------------------------------------------------------------------------------
 
@@ -153,10 +173,21 @@ class Consumption:
     # confirming -------------------------------------------------------------------------------------------------------
 
     def confirm(self) -> None:
-        """Confirm the event in hand, without waiting for the disk."""
+        """Confirm the event in hand, without waiting for the disk.
+
+        Raises:
+            LeaseLost: Another process took the run over; it sees this event again.
+        """
         event = self.in_hand
         if event is None or self._again:
             return
+        if self.lease is not None and not self._holds(self.lease):
+            raise errors.LeaseLost(
+                f"run {self._run_id!r} was taken over by another process; event {event.id!r} was not confirmed.",
+                run_id=self._run_id,
+                cursor=event.cursor,
+                hint="The other process sees these events; iterate again when it has let go.",
+            )
         self.in_hand = None
         self._applied = event.position
         if self.lease is not None:

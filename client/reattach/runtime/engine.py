@@ -6,12 +6,17 @@ the faces need to wait for is awaited here; what they may read is in a `Feed`.
 
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
+import os
+import threading
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 
 from reattach import errors
 from reattach.core.messages import Effect, Input
@@ -23,9 +28,10 @@ from reattach.policy import Policy
 from reattach.profiles.base import Profile
 from reattach.runtime.calls import Calls
 from reattach.runtime.clock import Clock, sleep
+from reattach.runtime.failures import of_fault
 from reattach.runtime.followed import Followed
-from reattach.runtime.loop import Soon, settled
-from reattach.runtime.turn import Turn
+from reattach.runtime.loop import Inbox, Soon, settled
+from reattach.runtime.turn import LIMIT, Turn
 from reattach.runtime.writer import Writer
 from reattach.stores.base import Busy, Lease, Store
 from reattach.stores.leases import current_holder
@@ -55,7 +61,9 @@ class Engine:
         observer: Who is told facts.
         clock: Time and chance.
         soon: The way back into this loop.
+        inbox: Work for a task of this loop from other threads; the writer's, too.
         step: The core; tests put mutants here.
+        turn_limit: Seconds that a user's transaction may stay open.
     """
 
     def __init__(
@@ -71,7 +79,9 @@ class Engine:
         observer: Observer | None,
         clock: Clock,
         soon: Soon,
+        inbox: Inbox,
         step: Step = step,
+        turn_limit: float = LIMIT,
     ) -> None:
         self.store = store
         self.writer = writer
@@ -81,44 +91,110 @@ class Engine:
         self.policy = policy
         self.clock = clock
         self.soon = soon
+        self.inbox = inbox
         self.step = step
         self.calls = Calls(wire, profile, server, headers, policy, clock)
         self.holder = current_holder(uuid.uuid4().hex[:12])
+        self.turn_limit = turn_limit
+        self.pid = os.getpid()
         self.closed = False
+        self._gone = anyio.Event()
         self._observer = observer
         self._tasks: anyio.abc.TaskGroup | None = None
         self._scopes: set[anyio.CancelScope] = set()
+        self._callers: dict[anyio.CancelScope, anyio.Event] = {}
+        self._leaving: dict[tuple[int, str], anyio.Event] = {}
         self._followed: dict[int, Followed] = {}
         self._turns: dict[int, Turn] = {}
         self._leases: dict[tuple[int, str], Lease] = {}
+        self.shown: dict[tuple[int, str], tuple[int, int]] = {}
+        """What consumers of this engine that left had been handed: lease token and position."""
 
     # life ------------------------------------------------------------------------------------------------------------
 
     def start(self, tasks: anyio.abc.TaskGroup) -> None:
         """Begin to serve in this task group, which the face owns."""
         self._tasks = tasks
+        self.spawn(self.inbox.run, self._fault)
         self.spawn(self.clock.run)
         self.spawn(self._keep_leases)
         self.spawn(self._carry_marks)
 
     async def close(self) -> None:
-        """Stop following everything; commits settle, leases are given back. Runs go on. Twice is fine."""
-        if self.closed:
-            return
-        self.closed = True
+        """Stop following everything; commits settle, leases are given back, threads and sockets end. Runs go on. Twice is fine.
+
+        Who waits for an answer or an event gets `Closed`; an open transaction is rolled back.
+        """
         with anyio.CancelScope(shield=True):
+            if self.closed:
+                await self._gone.wait()
+                return
+            self.closed = True
+            for turn in list(self._turns.values()):
+                turn.abandon()
             for followed in list(self._followed.values()):
                 followed.stop()
+            callers = list(self._callers.items())
+            for scope, _ in callers:
+                scope.cancel()
+            for _, left in callers:
+                await left.wait()
             for followed in list(self._followed.values()):
                 await followed.wait_settled()
-            self._followed.clear()
             leases = list(self._leases.values())
             self._leases.clear()
             for lease in leases:
-                await self.post(lambda lease=lease: self.store.release(lease))  # type: ignore[misc]  # bound now
+                with contextlib.suppress(Exception):  # a full disk, say: it runs out by itself
+                    await self.post(lambda lease=lease: self.store.release(lease))  # type: ignore[misc]  # bound now
             for scope in list(self._scopes):
                 scope.cancel()
             await self.wire.aclose()
+            await anyio.to_thread.run_sync(self.writer.close)
+            await anyio.to_thread.run_sync(self.store.close)
+            self._gone.set()
+
+    def check_open(self) -> None:
+        """Refuse what this engine cannot do any more.
+
+        Raises:
+            UsageError: The process forked since; the parent has the threads and the sockets.
+            Closed: The client was closed.
+        """
+        if self.pid != os.getpid():
+            raise errors.UsageError(
+                f"this client belongs to process {self.pid}; this is its fork {os.getpid()}.",
+                hint="Make a new client on the same journal here.",
+            )
+        if self.closed:
+            raise errors.Closed("the client is closed.", hint="Runs go on; make a new client on the same journal.")
+
+    async def during(self, function: Callable[..., Awaitable[T]], *args: Any) -> T:
+        """Do something for a caller who waits; `close` ends it with `Closed`, and what goes wrong has a name of ours.
+
+        Raises:
+            ReattachError: Nothing else, whatever the journal raises.
+        """
+        self.check_open()
+        scope = anyio.CancelScope()
+        left = self._callers[scope] = anyio.Event()
+        try:
+            with scope, self.named_faults():
+                return await function(*args)
+        finally:
+            del self._callers[scope]
+            left.set()
+        self.check_open()
+        raise AssertionError("only close() ends a caller's scope")
+
+    @contextlib.contextmanager
+    def named_faults(self) -> Iterator[None]:
+        """Raise what goes wrong inside under a name of ours."""
+        try:
+            yield
+        except errors.ReattachError:
+            raise
+        except Exception as error:
+            raise of_fault(error, self.store.name) from error
 
     def spawn(self, function: Callable[..., Awaitable[Any]], *args: Any) -> None:
         """Run a task of ours until it ends or the engine closes; a fault of ours in it is told to who waits, not swallowed.
@@ -134,13 +210,17 @@ class Engine:
                 with scope:
                     await function(*args)
             except Exception as error:
-                self.tell("", "failed", f"internal fault: {error!r}")
-                for followed in list(self._followed.values()):
-                    followed.fail(error)
+                self._fault(error)
             finally:
                 self._scopes.discard(scope)
 
         self._tasks.start_soon(task)
+
+    def _fault(self, error: Exception) -> None:
+        """A fault of ours: say so to all who wait."""
+        self.tell("", "failed", f"internal fault: {error!r}")
+        for followed in list(self._followed.values()):
+            followed.fail(error)
 
     def tell(
         self, run_id: str, name: str, detail: str = "", *, cursor: str | None = None, attempt: int = 0, count: int = 0
@@ -164,8 +244,8 @@ class Engine:
 
     async def follow(self, run: int, on_gap: OnGap = "raise") -> Followed:
         """Return the followed run, with one reader more; `Followed.leave` takes it back."""
-        self.check_open()
         while True:
+            self.check_open()
             followed = self._followed.get(run)
             if followed is None:
                 followed = Followed(self, run, on_gap)
@@ -177,10 +257,9 @@ class Engine:
             # One journal, one writer: what the previous subscription has in flight settles first (model: "handover").
             await followed.wait_settled()
 
-    def check_open(self) -> None:
-        """Raise `Closed` once the client is."""
-        if self.closed:
-            raise errors.Closed("the client is closed.", hint="Runs go on; make a new Client on the same journal.")
+    def following(self, run: int) -> Followed | None:
+        """Return the run as it is followed now, if it is."""
+        return self._followed.get(run)
 
     def left(self, followed: Followed) -> None:
         """A followed run is over."""
@@ -203,7 +282,7 @@ class Engine:
         Raises:
             UsageError: This thread or task is inside a transaction.
         """
-        if owner in self._turns:
+        if owner in self._turns or threading.get_ident() == self.writer.ident:
             raise errors.UsageError(
                 "a transaction is open here, and this call would wait for its end.",
                 hint="Leave the transaction's block first.",
@@ -212,17 +291,44 @@ class Engine:
     # leases ----------------------------------------------------------------------------------------------------------
 
     async def take(self, run: int, consumer: str) -> Lease | Busy:
-        """Take a lease; it is renewed until it is given back."""
-        lease = await self.post(lambda: self.store.lease(run, consumer, self.holder, LEASE))
+        """Take a lease; it is renewed until it is given back. Cancelled, none stays behind."""
+        before = self._leaving.get((run, consumer))
+        if before is not None:
+            await before.wait()
+        work = self.writer.post(lambda: self.store.lease(run, consumer, self.holder, LEASE))
+        try:
+            lease = await settled(work, self.soon)
+        except BaseException:
+            work.add_done_callback(self._undo)
+            raise
         if isinstance(lease, Lease):
             self._leases[run, consumer] = lease
         return lease
 
+    def _undo(self, work: concurrent.futures.Future[Lease | Busy]) -> None:
+        """Give back a lease that nobody waits for any more. On the writer's thread, or anywhere."""
+        lease = None if work.cancelled() or work.exception() is not None else work.result()
+        if not isinstance(lease, Lease):
+            return
+        if threading.get_ident() == self.writer.ident:
+            with contextlib.suppress(Exception):  # it runs out by itself
+                self.store.release(lease)
+        else:
+            self.writer.post(lambda: self.store.release(lease))
+
     async def give_back(self, lease: Lease) -> None:
-        """Give a lease back."""
-        if self._leases.get((lease.run, lease.consumer)) == lease:
-            del self._leases[lease.run, lease.consumer]
-        await self.post(lambda: self.store.release(lease))
+        """Give a lease back. Never raises: one that cannot be given back runs out by itself."""
+        held = (lease.run, lease.consumer)
+        if self._leases.get(held) == lease:
+            del self._leases[held]
+        over = self._leaving[held] = anyio.Event()
+        try:
+            with anyio.CancelScope(shield=True), contextlib.suppress(Exception):
+                await self.post(lambda: self.store.release(lease))
+        finally:
+            if self._leaving.get(held) is over:
+                del self._leaving[held]
+            over.set()
 
     def holds(self, lease: Lease) -> bool:
         """Whether a lease is still ours, as far as we know."""
@@ -236,7 +342,8 @@ class Engine:
                 continue
             try:
                 lost = await self.post(lambda held=held: self.store.renew(held, LEASE))  # type: ignore[misc]  # bound now
-            except Exception:
+            except Exception as error:
+                self.tell("", "lease", f"could not be renewed: {error}")
                 continue
             for lease in lost:
                 if self._leases.pop((lease.run, lease.consumer), None) is None:
@@ -248,7 +355,5 @@ class Engine:
     async def _carry_marks(self) -> None:
         while True:
             await sleep(self.clock, CARRY)
-            try:
+            with contextlib.suppress(Exception):  # the next commit, or the next second, tries again
                 await self.post(self.store.carry)
-            except Exception:
-                continue

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import NamedTuple
 
+import anyio
+
 from reattach.errors import ReattachError
 from reattach.model import Connection, Event, Outcome
 
@@ -83,6 +85,18 @@ class Feed:
                 self._listeners.pop(mine, None)
 
         return stop
+
+    async def ended(self) -> End:
+        """Wait until nothing more comes. In the engine's loop."""
+        while (end := self.end) is None:
+            over = anyio.Event()
+            stop = self.listen(over.set)
+            try:
+                if self.end is None:
+                    await over.wait()
+            finally:
+                stop()
+        return end
 
     def newest(self, after: int, limit: int) -> list[Event] | None:
         """Return events from position after + 1 on that may be read; None if they are only in the journal."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING
 
 import anyio
@@ -10,17 +9,15 @@ import anyio
 from reattach import errors
 from reattach.core.messages import Attached, LeaseLost
 from reattach.model import Connection, OnGap
-from reattach.runtime.clock import sleep
 from reattach.runtime.failures import of_fault
 from reattach.runtime.feed import End, Feed
-from reattach.runtime.subscription import Subscription
+from reattach.runtime.subscription import KNOWN, Subscription
 from reattach.stores.base import Lease, RunRow
 from reattach.stores.entry import event_of, outcome_of
 
 if TYPE_CHECKING:
     from reattach.runtime.engine import Engine
 
-KNOWN = 1_000  # newest events whose identity the core is given (architecture.md)
 LOOK = 0.1
 """Seconds between two looks at a journal that another process writes."""
 LOOKS_A_HOLDER = 5  # so often we look whether that process still lives
@@ -36,7 +33,9 @@ class Followed:
         self.feed = Feed(engine.policy.max_buffered_events)
         self.readers = 0
         self.leaving = False
+        self._lease: Lease | None = None
         self._subscription: Subscription | None = None
+        self._wake = anyio.Event()
         self._over = anyio.Event()
 
     def leave(self) -> None:
@@ -49,6 +48,7 @@ class Followed:
         """Stop following; what is in flight settles."""
         if not self.leaving:
             self.leaving = True
+            self._wake.set()
             if self._subscription is not None:
                 self._subscription.close()
             self.feed.finish(End(None, errors.Closed("this run is no longer followed.", hint="Iterate it again.")))
@@ -57,6 +57,7 @@ class Followed:
         """A fault of ours: say so to who waits."""
         self.feed.finish(End(None, of_fault(error, self.engine.store.name)))
         self.leaving = True
+        self._wake.set()
         if self._subscription is not None:
             self._subscription.settled.set()
 
@@ -71,9 +72,8 @@ class Followed:
 
     async def run_to_the_end(self) -> None:
         """Follow until the run's end, a failure, or `stop`."""
-        lease: Lease | None = None
         try:
-            lease = await self._acquire()
+            await self._acquire()
             if self._subscription is not None:
                 await self._subscription.settled.wait()
         except errors.ReattachError as error:
@@ -83,30 +83,26 @@ class Followed:
         finally:
             with anyio.CancelScope(shield=True):
                 self.leaving = True
-                if lease is not None:
-                    with contextlib.suppress(Exception):  # it runs out by itself
-                        await self.engine.give_back(lease)
+                if self._lease is not None:
+                    await self.engine.give_back(self._lease)
                 self.engine.left(self)
                 self._over.set()
 
-    async def _acquire(self) -> Lease | None:
-        """Become the writer; look on as long as another process is."""
+    async def _acquire(self) -> None:
+        """Become the writer and begin; look on as long as another process is."""
         engine = self.engine
-        while True:
+        while not self.leaving:
             row = await engine.post(lambda: engine.store.row(self.run))
             if row.outcome is not None:
                 await self._begin(row, None)
-                return None
+                return
             lease = await engine.take(self.run, "")
             if isinstance(lease, Lease):
-                if self.leaving:
-                    return lease
+                self._lease = lease
                 row = await engine.post(lambda: engine.store.row(self.run))  # what the last owner wrote before us
                 await self._begin(row, lease)
-                return lease
+                return
             await self._look_on()
-            if self.leaving:
-                return None
 
     async def _begin(self, row: RunRow, lease: Lease | None) -> None:
         engine = self.engine
@@ -140,7 +136,7 @@ class Followed:
         looks = 0
         while not self.leaving:
             changed = await engine.post(engine.store.changed)
-            if changed != seen:
+            if changed != seen or not engine.store.shared:
                 seen = changed
                 row = await engine.post(lambda: engine.store.row(self.run))
                 self.feed.deliver(row.committed.position)
@@ -149,4 +145,15 @@ class Followed:
             looks += 1
             if looks % LOOKS_A_HOLDER == 0 and await engine.post(lambda: engine.store.holder(self.run, "")) is None:
                 return
-            await sleep(engine.clock, LOOK)
+            await self._pause(LOOK)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait for so many of the clock's seconds, or until we stop."""
+        if self.leaving:
+            return
+        self._wake = anyio.Event()
+        alarm = self.engine.clock.call_at(self.engine.clock.now() + seconds, self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            alarm.cancel()

@@ -6,21 +6,22 @@ them; what both do without waiting (take the next event, confirm it) is in `Cons
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import anyio
+import anyio.to_thread
 
 from reattach import errors
 from reattach.core.fold import Fold
 from reattach.core.messages import Failure, Refusal, Why
 from reattach.core.moves import failure_of
-from reattach.model import Connection, Event, OnGap, Outcome, Status
+from reattach.model import Connection, Event, Needs, OnGap, Outcome, Status, View
 from reattach.profiles.base import Call, Reading, Unreadable
-from reattach.runtime import calls, outcomes, starts
-from reattach.runtime.clock import sleep
+from reattach.runtime import calls, listing, outcomes, starts
 from reattach.runtime.consumption import Consumption
 from reattach.runtime.engine import Engine
-from reattach.runtime.failures import Place, error_of, of_fault
+from reattach.runtime.failures import Place, error_of
 from reattach.runtime.followed import Followed
 from reattach.runtime.turn import Turn
 from reattach.stores.base import Busy, Lease, LeaseGone, RunRow
@@ -50,7 +51,8 @@ class Handle:
     ) -> None:
         self.engine = engine
         self.run_id = run_id
-        self.key = None if row is None else row.key
+        self.needs: Needs | None = None
+        """What the run needed when it was last read from the journal."""
         self.consumption: Consumption | None = None
         self._row = row
         self._after = after
@@ -60,32 +62,43 @@ class Handle:
 
     # the run ---------------------------------------------------------------------------------------------------------
 
-    async def row(self) -> RunRow:
-        """Return the run's row, with its id: adopted if it is attached by id, created if the answer to its start was lost."""
-        engine = self.engine
-        engine.check_open()
-        try:
-            if self._row is None:
-                self._row = await engine.post(
-                    lambda: engine.store.adopt(engine.server, engine.profile.name, self.run_id)
-                )
-            else:
-                number = self._row.run
-                self._row = await engine.post(lambda: engine.store.row(number))
-            if self._row.run_id is None:
-                self._row = await starts.create(engine, self._row, new=False)
-        except errors.ReattachError:
-            raise
-        except Exception as error:
-            raise of_fault(error, engine.store.name) from error
-        self.run_id = self._row.run_id or self.run_id
-        self.key = self._row.key
+    @property
+    def last(self) -> RunRow | None:
+        """The run's row as it was read last."""
         return self._row
+
+    async def known(self) -> RunRow:
+        """Return the run's row as it stands in the journal, adopted if it is attached by id. No network."""
+        engine = self.engine
+
+        def work() -> tuple[RunRow, int]:
+            if self._row is None:
+                row = engine.store.adopt(engine.server, engine.profile.name, self.run_id)
+            else:
+                row = engine.store.row(self._row.run)
+            return row, engine.store.applied(row.run, self._consumer)
+
+        row, applied = await engine.post(work)
+        self._row = row
+        self.needs = outcomes.needs_of(row, applied)
+        self.run_id = row.run_id or self.run_id
+        return row
+
+    async def row(self) -> RunRow:
+        """Return the run's row, with its id: created again, under its key, if the answer to its start was lost."""
+        row = await self.known()
+        if row.run_id is None:
+            self._row = row = await starts.create(self.engine, row, new=False)
+            self.run_id = row.run_id or ""
+        return row
 
     @property
     def connection(self) -> Connection:
-        """How the connection is now."""
-        return Connection() if self._followed is None else self._followed.feed.connection
+        """How the connection is now, whoever of this client keeps it."""
+        followed = self._followed
+        if followed is None and self._row is not None:
+            followed = self.engine.following(self._row.run)
+        return Connection() if followed is None else followed.feed.connection
 
     def place(self, row: RunRow) -> Place:
         """Return where an error of this run happens."""
@@ -95,7 +108,7 @@ class Handle:
     # reading ---------------------------------------------------------------------------------------------------------
 
     async def consume(self) -> Consumption:
-        """Begin to read: take the consumer's lease and follow the run.
+        """Begin to read: take the consumer's lease and follow the run. Cancelled or failed, nothing stays behind.
 
         Raises:
             RunBusy: Another process, or another client in this one, reads as this consumer.
@@ -103,25 +116,46 @@ class Handle:
         if self.consumption is not None:
             return self.consumption
         row = await self.row()
-        engine = self.engine
         lease: Lease | None = None
+        try:
+            if self._after is None:
+                lease = await self._take(row)
+            return await self._begin(row, lease)
+        except BaseException:
+            if lease is not None:
+                await self.engine.give_back(lease)
+            raise
+
+    async def _take(self, row: RunRow) -> Lease:
+        taken = await self.engine.take(row.run, self._consumer)
+        if isinstance(taken, Busy):
+            raise self._busy(row, taken)
+        return taken
+
+    async def _begin(self, row: RunRow, lease: Lease | None) -> Consumption:
+        engine = self.engine
         applied = shown = 0
         skip: Callable[[Event], bool] | None = None
-        if self._after is None:
-            taken = await engine.take(row.run, self._consumer)
-            if isinstance(taken, Busy):
-                raise self._busy(row, taken)
-            lease = taken
-            applied = await engine.post(lambda: engine.store.applied(row.run, self._consumer))
-            # The first reader ever: nothing can have been shown before, so nothing is marked as perhaps shown.
-            row = await engine.post(lambda: engine.store.row(row.run))
-            shown = row.committed.position if lease.token > 1 else applied
+        if lease is not None:
+            applied, row = await engine.post(
+                lambda: (engine.store.applied(row.run, self._consumer), engine.store.row(row.run))
+            )
+            shown = self._shown(row, lease, applied)
         else:
-            skip = await self._skip(row, self._after)
-        followed = await engine.follow(row.run, self._on_gap)
-        self._followed = followed
-        self.consumption = Consumption(followed.feed, engine.store, row.run, self.run_id, lease, applied, shown, skip)
+            skip = await self._skip(row, self._after or "beginning")
+        followed = self._followed = await engine.follow(row.run, self._on_gap)
+        self.consumption = Consumption(
+            followed.feed, engine.store, row.run, self.run_id, lease, applied, shown, engine.holds, skip
+        )
         return self.consumption
+
+    def _shown(self, row: RunRow, lease: Lease, applied: int) -> int:
+        """Return up to where events may have been handed out before: nothing to a first reader, else all that is committed.
+
+        What was handed out by this very client, and nobody else in between, is known exactly.
+        """
+        token, position = self.engine.shown.get((row.run, self._consumer), (0, applied))
+        return position if lease.token == token + 1 else row.committed.position
 
     def _busy(self, row: RunRow, busy: Busy) -> errors.RunBusy:
         holder = busy.holder
@@ -162,27 +196,28 @@ class Handle:
 
         return skip
 
-    async def renew(self) -> None:
-        """A subscription that failed is over: the next read begins a new one, after what was confirmed."""
-        await self._let_go()
-
     async def detach(self) -> None:
-        """Stop reading; the run goes on. Twice is fine."""
-        await self._let_go()
-
-    async def _let_go(self) -> None:
+        """Stop reading; the run goes on. Twice is fine; never raises."""
         consumption, followed = self.consumption, self._followed
         self.consumption = self._followed = None
-        if followed is not None:
-            followed.leave()
-            with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True):
+            if consumption is not None and consumption.lease is not None:
+                lease = consumption.lease
+                self.engine.shown[lease.run, lease.consumer] = (lease.token, consumption.handed_out)
+                await self.engine.give_back(lease)  # what it noted is carried with it
+            if followed is not None:
+                followed.leave()
                 if followed.leaving:
                     await followed.wait_settled()
-        if consumption is not None and consumption.lease is not None:
-            lease = consumption.lease
-            with anyio.CancelScope(shield=True):
-                await self.engine.post(self.engine.store.carry)
-                await self.engine.give_back(lease)
+
+    def abandon(self) -> None:
+        """Detach, some time, without waiting: the application dropped its handle. From any thread, also while collecting."""
+        if self.consumption is not None and self.engine.pid == os.getpid() and not self.engine.closed:
+            self.engine.inbox(self._detach_later)
+
+    def _detach_later(self) -> None:
+        if not self.engine.closed:
+            self.engine.spawn(self.detach)
 
     # confirming ------------------------------------------------------------------------------------------------------
 
@@ -206,8 +241,6 @@ class Handle:
             await self.engine.post(lambda: self.engine.store.mark(lease, position))
         except LeaseGone as error:
             raise self._lease_lost(str(error)) from error
-        except Exception as error:
-            raise of_fault(error, self.engine.store.name) from error
         consumption.confirmed(position)
 
     def _position(self, consumption: Consumption, event: Event | None) -> int:
@@ -232,8 +265,8 @@ class Handle:
             hint="The other process sees these events.",
         )
 
-    def turn(self) -> Turn:
-        """Return a transaction for the event in hand; nothing is begun yet.
+    def turn(self) -> tuple[Turn, Consumption, Event]:
+        """Return a transaction for the event in hand, with its reader; nothing is begun yet.
 
         Raises:
             UsageError: No event is in hand.
@@ -245,8 +278,13 @@ class Handle:
                 run_id=self.run_id,
                 hint="Enter it inside the loop over the run.",
             )
-        engine = self.engine
-        return Turn(engine.writer, engine.store, consumption.lease, consumption.in_hand.position, consumption.applied)
+        engine, event = self.engine, consumption.in_hand
+        lease, applied = consumption.lease, consumption.applied
+        return (
+            Turn(engine.writer, engine.store, lease, event.position, applied, engine.turn_limit),
+            consumption,
+            event,
+        )
 
     # asking ----------------------------------------------------------------------------------------------------------
 
@@ -279,6 +317,8 @@ class Handle:
                         run_id=self.run_id,
                         key=row.key,
                         cursor=row.committed.cursor,
+                        tried="3 attempts",
+                        problem=error.refusal.code,
                         hint="Try again; the run itself may be going on.",
                     ) from error
                 raise error_of(failure_of(error.refusal)._replace(attempts=1), self.place(row)) from error
@@ -293,37 +333,38 @@ class Handle:
         Raises:
             WaitTimeout: `timeout` seconds are over.
         """
+        row = await self.known()
+        if timeout is None or row.outcome is not None:
+            return await self._wait()
+        clock = self.engine.clock
+        scope = anyio.CancelScope()
+        alarm = clock.call_at(clock.now() + timeout, scope.cancel)
+        try:
+            with scope:
+                return await self._wait()
+        finally:
+            alarm.cancel()
+        raise errors.WaitTimeout(
+            f"run {self.run_id!r} has not ended within {timeout:g} s. It goes on.",
+            run_id=self.run_id,
+            key=row.key,
+            cursor=row.committed.cursor,
+            hint="Wait again, or cancel() it.",
+        )
+
+    async def _wait(self) -> Outcome:
         row = await self.row()
         followed = await self.engine.follow(row.run, self._on_gap)
         try:
-            over = anyio.Event()
-            stop = followed.feed.listen(lambda: over.set() if followed.feed.end else None)
-            alarm = None
-            try:
-                if followed.feed.end is None:
-                    if timeout is not None:
-                        alarm = self.engine.clock.call_at(self.engine.clock.now() + timeout, over.set)
-                    await over.wait()
-            finally:
-                stop()
-                if alarm is not None:
-                    alarm.cancel()
-            end = followed.feed.end
-            if end is None:
-                raise errors.WaitTimeout(
-                    f"run {self.run_id!r} has not ended within {timeout:g} s. It goes on.",
-                    run_id=self.run_id,
-                    key=row.key,
-                    hint="Wait again, or cancel() it.",
-                )
+            end = await followed.feed.ended()
             if end.error is not None:
                 raise end.error
             assert end.outcome is not None
-            return await self.handed_out(row, end.outcome)
+            return await self._hand_out(row, end.outcome)
         finally:
             followed.leave()
 
-    async def handed_out(self, row: RunRow, outcome: Outcome) -> Outcome:
+    async def _hand_out(self, row: RunRow, outcome: Outcome) -> Outcome:
         """Return the outcome with what the journal holds, noted as handed out."""
         engine = self.engine
 
@@ -333,10 +374,27 @@ class Handle:
             outcomes.catch_up(fold, engine.store, row.run, engine.profile)
             return outcomes.complete(outcome, fold)
 
-        try:
-            return await engine.post(work)
-        except Exception as error:
-            raise of_fault(error, engine.store.name) from error
+        whole = await engine.post(work)
+        await self.known()
+        return whole
+
+    async def result(self, timeout: float | None) -> object:
+        """Follow to the end and return the JSON result.
+
+        Raises:
+            RunFailed, RunCancelled, ActionRequired: It ended otherwise.
+        """
+        outcome = await self.wait(timeout)
+        row = await self.known()
+        return outcomes.result_of(outcome, row.key, row.committed.cursor)
+
+    async def view(self, fold: Fold | None) -> tuple[Fold, View]:
+        """Return the fold of the journal, grown from `fold` if one is given, and its view. No network."""
+        engine = self.engine
+        row = await self.known()
+        grown = fold if fold is not None else Fold(self.run_id)
+        await anyio.to_thread.run_sync(outcomes.catch_up, grown, engine.store, row.run, engine.profile)
+        return grown, listing.with_status(grown.view(), row, self.connection)
 
     async def cancel(self, timeout: float) -> Outcome:
         """Ask the server to cancel, then wait for the truth.
@@ -355,7 +413,3 @@ class Handle:
         """Follow without a consumer: for views. `Followed.leave` ends it."""
         row = await self.row()
         return await self.engine.follow(row.run, self._on_gap)
-
-    async def pause(self, seconds: float) -> None:
-        """Wait for so many of the clock's seconds."""
-        await sleep(self.engine.clock, seconds)

@@ -12,7 +12,6 @@ from reattach.core.intent import key_fault, request_digest, request_text
 from reattach.model import Connection, Needs, Status, View
 from reattach.runtime import outcomes, starts
 from reattach.runtime.engine import Engine
-from reattach.runtime.failures import of_fault
 from reattach.runtime.feed import End, Feed
 from reattach.stores.base import RunRow
 
@@ -50,13 +49,15 @@ def request(
     return text, request_digest(text)
 
 
-def attachable(run_id: object, consumer: str, after: str | None, ack: str, on_gap: str | None) -> str:
-    """Return the run id of an attach, checked.
+def attachable(
+    run_id: object, row: RunRow | None, consumer: str, after: str | None, ack: str, on_gap: str | None
+) -> None:
+    """Check the arguments of an attach. A run that the journal knows needs no id yet.
 
     Raises:
         UsageError: An argument cannot be right, or is not in this version.
     """
-    if not isinstance(run_id, str) or not run_id or len(run_id) > RUN_ID or not run_id.isprintable():
+    if row is None and (not isinstance(run_id, str) or not run_id or len(run_id) > RUN_ID or not run_id.isprintable()):
         raise errors.UsageError(f"run={run_id!r} is no run id.", hint="Give the id as the server gave it.")
     if consumer != "main":
         raise errors.UsageError(f"consumer={consumer!r} is not in this version.", hint='There is "main".')
@@ -66,18 +67,13 @@ def attachable(run_id: object, consumer: str, after: str | None, ack: str, on_ga
         raise errors.UsageError(f'on_gap={on_gap!r}: "raise", "snapshot" or "continue" is needed.')
     if after is not None and not after:
         raise errors.UsageError("after='' is no cursor.", hint='Use "beginning", "tail" or the cursor of an event.')
-    return run_id
 
 
-async def start(engine: Engine, key: str, request: str, digest: str) -> RunRow:
-    """Start, with what the journal raises put into words."""
-    engine.check_open()
-    try:
-        return await starts.start(engine, key, request, digest)
-    except errors.ReattachError:
-        raise
-    except Exception as error:
-        raise of_fault(error, engine.store.name) from error
+async def start(engine: Engine, key: str, request: str, digest: str) -> tuple[RunRow, Needs]:
+    """Start, and say what the run needs now."""
+    row = await starts.start(engine, key, request, digest)
+    applied = await engine.post(lambda: engine.store.applied(row.run, "main"))
+    return row, outcomes.needs_of(row, applied)
 
 
 async def rows(engine: Engine, unfinished: bool) -> list[tuple[RunRow, Needs]]:
@@ -87,32 +83,18 @@ async def rows(engine: Engine, unfinished: bool) -> list[tuple[RunRow, Needs]]:
         found = engine.store.rows(engine.server, engine.profile.name)
         return [(row, outcomes.needs_of(row, engine.store.applied(row.run, "main"))) for row in found]
 
-    try:
-        listed = await engine.post(work)
-    except Exception as error:
-        raise of_fault(error, engine.store.name) from error
+    listed = await engine.post(work)
     return [(row, needs) for row, needs in listed if not unfinished or needs != "nothing"]
 
 
-async def needs(engine: Engine, row: RunRow) -> Needs:
-    """Return what one run needs."""
-
-    def work() -> Needs:
-        return outcomes.needs_of(engine.store.row(row.run), engine.store.applied(row.run, "main"))
-
-    return await engine.post(work)
-
-
-def fold_up(fold: Fold, feed: Feed, engine: Engine, run: int, readable: int) -> None:
+def fold_up(fold: Fold, feed: Feed, engine: Engine, run: int) -> None:
     """Fold what may be read, from memory where it is there, else from the journal (blocks on the disk)."""
+    readable = feed.readable
     while fold.position < readable:
         newest = feed.newest(fold.position, readable - fold.position)
         if newest is None:
             outcomes.catch_up(fold, engine.store, run, engine.profile, readable)
-            continue
-        if not newest:
-            return
-        for event in newest:
+        for event in newest or ():
             outcomes.add(fold, event, engine.profile)
 
 

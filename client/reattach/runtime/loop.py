@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -38,6 +39,54 @@ def soon_in_this_loop() -> Soon:
             return  # the loop was closed: nobody waits any more
 
     return into_asyncio
+
+
+class Inbox:
+    """Work for a loop from other threads, done in order by one of its tasks: a bare callback of asyncio may open no scope and no task.
+
+    Args:
+        soon: The way back into the loop.
+    """
+
+    def __init__(self, soon: Soon) -> None:
+        self._soon = soon
+        self._work: deque[Callable[[], Any]] = deque()
+        self._bell = Bell()
+
+    def __call__(self, function: Callable[[], Any]) -> None:
+        """Have it called in the loop, soon; from any thread; in order."""
+        self._work.append(function)
+        self._soon(self._bell.ring)
+
+    async def run(self, fault: Callable[[Exception], None]) -> None:
+        """Serve until cancelled; `fault` is told what a function raised, and the next one is served."""
+        while True:
+            rung = self._bell.ready()
+            while self._work:
+                function = self._work.popleft()
+                try:
+                    function()
+                except Exception as error:
+                    fault(error)
+            await rung.wait()
+
+
+class Bell:
+    """Wakes one reader in a loop; it may be rung when nobody waits. Used in that loop alone."""
+
+    __slots__ = ("_event",)
+
+    def __init__(self) -> None:
+        self._event = anyio.Event()
+
+    def ready(self) -> anyio.Event:
+        """Return what is set by any ring from now on; look for news after this, then wait for it."""
+        self._event = anyio.Event()
+        return self._event
+
+    def ring(self) -> None:
+        """Wake whoever waits."""
+        self._event.set()
 
 
 async def settled(future: concurrent.futures.Future[T], soon: Soon) -> T:

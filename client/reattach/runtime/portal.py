@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from reattach import errors
+
 T = TypeVar("T")
 
 
@@ -30,7 +32,16 @@ class Portal:
         self._loop.run_forever()
 
     def call(self, function: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> T:
-        """Run the coroutine function there and wait. Interrupted (Ctrl-C), it is cancelled there, and the interrupt passes."""
+        """Run the coroutine function there and wait. Interrupted (Ctrl-C), it is cancelled there, and the interrupt passes.
+
+        Raises:
+            UsageError: Called from the portal's own thread, where it would wait for itself: by an observer, say.
+        """
+        if threading.get_ident() == self._thread.ident:
+            raise errors.UsageError(
+                "an observer or a token function called the client that called it.",
+                hint="Hand the work to another thread.",
+            )
         future = self.submit(function, *args)
         try:
             return future.result()
@@ -38,6 +49,10 @@ class Portal:
             if not future.done():
                 future.cancel()
             raise
+
+    def soon(self, function: Callable[[], Any]) -> None:
+        """Call the function there, soon; does not wait."""
+        self._loop.call_soon_threadsafe(function)
 
     def submit(self, function: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> concurrent.futures.Future[T]:
         """Run the coroutine function there."""

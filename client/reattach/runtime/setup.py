@@ -24,11 +24,12 @@ from reattach.profiles.base import Profile
 from reattach.runtime.clock import Clock, RealClock
 from reattach.runtime.engine import Engine, Step
 from reattach.runtime.failures import of_fault
-from reattach.runtime.loop import Soon, soon_in_this_loop
+from reattach.runtime.loop import Inbox, Soon, soon_in_this_loop
+from reattach.runtime.turn import LIMIT
 from reattach.runtime.writer import ThreadWriter, Writer
 from reattach.stores import open_store
-from reattach.stores.base import Store, StoreDamaged, StoreFailed
-from reattach.transports.base import Wire
+from reattach.stores.base import Store, StoreDamaged
+from reattach.transports.base import Wire, WireRefused
 
 TransportName = Literal["auto", "sse", "websocket", "longpoll", "poll"]
 _ON_GAP: dict[str, OnGap] = {"raise": "raise", "snapshot": "snapshot", "continue": "continue"}
@@ -42,6 +43,7 @@ class Seams:
     clock: Callable[[], Clock] = RealClock
     writer: Callable[[Store, Soon], Writer] = ThreadWriter
     step: Step = core_step
+    turn_limit: float = LIMIT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,13 +157,18 @@ async def _headers(setup: Setup) -> dict[str, str | bytes]:
         name: value if value.isascii() else value.encode() for name, value in setup.headers.items()
     }
     token: Any = setup.token
-    if callable(token):
-        # A provider may ask a vault: never in the loop. A coroutine function's coroutine belongs to the loop.
-        token = await anyio.to_thread.run_sync(token, abandon_on_cancel=True)
-        if inspect.isawaitable(token):
-            token = await token
+    try:
+        if callable(token):
+            # A provider may ask a vault: never in the loop. A coroutine function's coroutine belongs to the loop.
+            token = await anyio.to_thread.run_sync(token, abandon_on_cancel=True)
+            if inspect.isawaitable(token):
+                token = await token
+    except Exception as error:
+        raise WireRefused(f"the function given as token= raised {error!r}") from error
+    if token is not None and not isinstance(token, str):
+        raise WireRefused(f"token= gave a {type(token).__name__}, not a text")
     if token:
-        headers["Authorization"] = f"Bearer {token}"
+        headers["Authorization"] = f"Bearer {token}".encode()
     return headers
 
 
@@ -173,17 +180,20 @@ def open_journal(store: Store) -> errors.JournalDamaged | None:
         CommitFailed, StoreBusy: It cannot be opened.
     """
     try:
-        store.open()
-    except StoreDamaged as damage:
-        told = of_fault(damage, store.name)
-        assert isinstance(told, errors.JournalDamaged)
-        if damage.moved_to is None:
-            raise told from damage
-        store.open()
-        for server, profile, run_id in damage.lost:
-            store.need(store.adopt(server, profile, run_id).run, "repair")
-        return told
-    except StoreFailed as error:
+        try:
+            store.open()
+        except StoreDamaged as damage:
+            if damage.moved_to is None:
+                raise
+            store.open()
+            for server, profile, run_id in damage.lost:
+                store.need(store.adopt(server, profile, run_id).run, "repair")
+            told = of_fault(damage, store.name)
+            assert isinstance(told, errors.JournalDamaged)
+            told.__cause__ = damage
+            return told
+    except Exception as error:
+        store.close()
         raise of_fault(error, store.name) from error
     return None
 
@@ -194,29 +204,35 @@ async def serving(setup: Setup) -> AsyncIterator[tuple[Engine, errors.JournalDam
     store = setup.store
     damage = await anyio.to_thread.run_sync(open_journal, store)
     soon = soon_in_this_loop()
-    writer = setup.seams.writer(store, soon)
+    inbox = Inbox(soon)
+    writer = setup.seams.writer(store, inbox)
     try:
-        async with anyio.create_task_group() as tasks:
-            engine = Engine(
-                store=store,
-                writer=writer,
-                wire=setup.wire(),
-                profile=setup.profile,
-                server=setup.server,
-                headers=lambda: _headers(setup),
-                policy=setup.policy,
-                observer=setup.observer,
-                clock=setup.seams.clock(),
-                soon=soon,
-                step=setup.seams.step,
-            )
-            engine.start(tasks)
-            try:
-                yield engine, damage
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await engine.close()
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(writer.close)
-            await anyio.to_thread.run_sync(store.close)
+        engine = Engine(
+            store=store,
+            writer=writer,
+            wire=setup.wire(),
+            profile=setup.profile,
+            server=setup.server,
+            headers=lambda: _headers(setup),
+            policy=setup.policy,
+            observer=setup.observer,
+            clock=setup.seams.clock(),
+            soon=soon,
+            inbox=inbox,
+            step=setup.seams.step,
+            turn_limit=setup.seams.turn_limit,
+        )
+    except BaseException as error:
+        writer.close()
+        store.close()
+        if isinstance(error, Exception):
+            raise errors.UsageError(
+                f"the client cannot be opened: {error}.", hint="Check proxy= and ssl_context=."
+            ) from error
+        raise
+    async with anyio.create_task_group() as tasks:
+        engine.start(tasks)
+        try:
+            yield engine, damage
+        finally:
+            await engine.close()

@@ -69,6 +69,8 @@ from reattach.transports.base import Stream, WireLost, WireOversize, WireRefused
 if TYPE_CHECKING:
     from reattach.runtime.engine import Engine
 
+KNOWN = 1_000
+"""Newest events whose identity the core is given, and from which a new connection's reader learns what came before."""
 GATHERED_EVENTS = 1_000
 GATHERED_BYTES = 1 << 20
 """More than this waiting for the disk, and the connection is not read until it has drained."""
@@ -99,7 +101,7 @@ class Subscription:
         self._stepping = False
         self._number = 0
         self._scope: anyio.CancelScope | None = None
-        self._recent: list[Event] = []
+        self._recent: deque[Event] = deque(maxlen=KNOWN)
         self._waiting_events = 0
         self._waiting_bytes = 0
         self._room = anyio.Event()
@@ -112,7 +114,7 @@ class Subscription:
 
     def begin(self, known: list[Event], attached: Attached) -> None:
         """Start to follow, from what the journal holds."""
-        self._recent = known
+        self._recent.extend(known)
         self.tell(attached)
 
     def tell(self, given: Input) -> None:
@@ -127,12 +129,25 @@ class Subscription:
                 for effect in effects:
                     self._perform(effect)
             self._show()
+        except Exception as error:  # a fault of ours: whoever waits is told, and timers and tasks of others go on
+            self._break(error)
         finally:
             self._stepping = False
 
     def close(self) -> None:
         """Stop following; commits in flight settle."""
         self.tell(Closed())
+        self._check_settled()
+
+    def _break(self, error: Exception) -> None:
+        self._inputs.clear()
+        self._hang_up()
+        self._timers.stop_all()
+        self.state = self.state._replace(mode="done")
+        told = failures.of_fault(error, self._engine.store.name)
+        told.__cause__ = error
+        self._engine.tell(self._run_id, "failed", str(told), cursor=self.state.committed.cursor)
+        self.feed.finish(End(None, told))
         self._check_settled()
 
     # effects ---------------------------------------------------------------------------------------------------------
@@ -211,7 +226,9 @@ class Subscription:
             if result is None:
                 first = prev.position + 1
                 run_id = self._run_id
-                self.feed.keep([event_from(each, run_id, first + index) for index, each in enumerate(batch)])
+                events = [event_from(each, run_id, first + index) for index, each in enumerate(batch)]
+                self.feed.keep(events)
+                self._recent.extend(events)
                 self._engine.tell(self._run_id, "committed", cursor=mark.cursor, count=len(batch))
             self._told(result, Committed(mark, outcome=outcome))
 
@@ -234,7 +251,7 @@ class Subscription:
                     snapshot=state,
                 )
                 self.feed.keep([event_of(json.loads(gap_element(gap)), self._run_id, mark.position)])
-                self._recent = []
+                self._recent.clear()
             self._told(result, Committed(mark, gap=True))
 
         self._submit(prev, mark, done, gap=note)
@@ -356,11 +373,20 @@ class Subscription:
                 self._heard_of(number, each)
                 if isinstance(each, Opened):
                     self._engine.tell(self._run_id, "attached", cursor=each.cursor, count=each.head or 0)
-            while self._waiting_events > GATHERED_EVENTS or self._waiting_bytes > GATHERED_BYTES:
-                self._room = anyio.Event()
-                await self._room.wait()
+            if self._crowded:
+                self._timers.stand("idle", "behind", "budget")  # we do not read: silence says nothing
+                try:
+                    while self._crowded:
+                        self._room = anyio.Event()
+                        await self._room.wait()
+                finally:
+                    self._timers.go_on()
             if batch.frames:
                 await anyio.lowlevel.checkpoint()  # a long replay must not starve the loop's other tasks (B06)
+
+    @property
+    def _crowded(self) -> bool:
+        return self._waiting_events > GATHERED_EVENTS or self._waiting_bytes > GATHERED_BYTES
 
     def _heard_of(self, number: int, given: Input) -> None:
         if number == self._number:

@@ -20,9 +20,27 @@ class Timers:
         self._elapsed = elapsed
         self._due: dict[TimerName, float] = {}
         self._alarms: dict[TimerName, Alarm] = {}
+        self._standing: dict[TimerName, float | None] = {}
+
+    def stand(self, *names: TimerName) -> None:
+        """Let time stand for these timers until `go_on`, whether they run already or are started meanwhile."""
+        for name in names:
+            left = self.left(name)
+            self.stop(name)
+            self._standing[name] = left
+
+    def go_on(self) -> None:
+        """Let time pass again for all."""
+        standing, self._standing = self._standing, {}
+        for name, left in standing.items():
+            if left is not None:
+                self.start(name, left)
 
     def start(self, name: TimerName, seconds: float) -> None:
         """Start, or start anew."""
+        if name in self._standing:
+            self._standing[name] = seconds
+            return
         due = self._clock.now() + seconds
         self._due[name] = due
         alarm = self._alarms.get(name)
@@ -34,6 +52,8 @@ class Timers:
 
     def stop(self, name: TimerName) -> None:
         """Stop; one that does not run is left alone."""
+        if name in self._standing:
+            self._standing[name] = None
         self._due.pop(name, None)
         alarm = self._alarms.pop(name, None)
         if alarm is not None:
@@ -41,11 +61,13 @@ class Timers:
 
     def stop_all(self) -> None:
         """Stop every timer."""
-        for name in list(self._alarms):
+        for name in [*self._alarms, *self._standing]:
             self.stop(name)
 
     def left(self, name: TimerName) -> float | None:
         """Return the seconds that the timer still has, None if it does not run."""
+        if name in self._standing:
+            return self._standing[name]
         due = self._due.get(name)
         return None if due is None else max(0.0, due - self._clock.now())
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import concurrent.futures
 import queue
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reattach import errors
-from reattach.stores.base import ForbiddenSql, Lease, LeaseGone, Transaction
+from reattach.runtime.failures import of_fault
+from reattach.stores.base import ForbiddenSql, Lease, LeaseGone, StoreDamaged, StoreFailed, Transaction
 from reattach.stores.base import Store as StoreType
 
 if TYPE_CHECKING:
@@ -45,8 +47,10 @@ class Turn:
         self._position = position
         self._expected = expected
         self._limit = limit
-        self._work: queue.SimpleQueue[Callable[[Transaction], bool]] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Callable[[Transaction | None], bool]] = queue.SimpleQueue()
         self._served: concurrent.futures.Future[None] | None = None
+        self._abandoned = False
+        self._lock = threading.Lock()
 
     def execute(
         self, sql: str, parameters: Sequence[Any] | Mapping[str, Any]
@@ -63,49 +67,49 @@ class Turn:
         return self._do(lambda transaction: transaction.commit(self._position), last=True)
 
     def rollback(self) -> concurrent.futures.Future[None]:
-        """Undo everything; nothing at all if nothing was begun."""
+        """Undo everything; nothing at all if nothing was begun, or if it is undone already. Its future never fails."""
+        done: concurrent.futures.Future[None] = concurrent.futures.Future()
         if self._served is None:
-            done: concurrent.futures.Future[None] = concurrent.futures.Future()
             done.set_result(None)
-            return done
-        return self._do(lambda transaction: transaction.rollback(), last=True)
+        else:
+            undone = self._do(lambda transaction: transaction.rollback(), last=True)
+            undone.add_done_callback(lambda _: done.set_result(None))
+        return done
+
+    def abandon(self) -> None:
+        """The client is closing: undo everything, now; whoever goes on with it gets `Closed`. From any thread."""
+        with self._lock:
+            self._abandoned = True
+        self.rollback()
 
     def _do(self, function: Callable[[Transaction], T], *, last: bool = False) -> concurrent.futures.Future[T]:
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
 
-        def work(transaction: Transaction) -> bool:
+        def work(transaction: Transaction | None) -> bool:
+            """Do it, on the writer's thread; True ends the turn. Without a transaction: the turn is over, say why."""
             try:
+                if transaction is None:
+                    raise self._over()
                 result = function(transaction)
-            except ForbiddenSql as error:
-                future.set_exception(
-                    errors.UsageError(
-                        f"{error}. The transaction is still open.",
-                        hint="Leave the with block to end it; use tables of your own, whose names do not start with reattach_.",
-                    )
-                )
-                return False
-            except LeaseGone as error:
-                future.set_exception(
-                    errors.LeaseLost(
-                        f"the transaction was rolled back: another process took the run over ({error}).",
-                        hint="Nothing of it was kept; the other process sees the event.",
-                    )
-                )
-                return True
+            except (ForbiddenSql, LeaseGone, StoreFailed, StoreDamaged) as error:
+                future.set_exception(self._named(error))
             except BaseException as error:
-                future.set_exception(error)
-                return last
-            future.set_result(result)
+                future.set_exception(error)  # one of ours, or what the user's own SQL or function raised
+            else:
+                future.set_result(result)
             return last
 
-        if self._served is not None and self._served.done():
-            self._refuse(future, self._served.exception())
+        with self._lock:
+            if self._served is None and not self._abandoned:
+                self._work.put(work)
+                self._served = self._writer.post(self._serve)
+                self._served.add_done_callback(self._drain)
+                return future
+        if self._served is None or self._served.done():
+            work(None)
             return future
         self._work.put(work)
-        if self._served is None:
-            self._served = self._writer.post(self._serve)
-            self._served.add_done_callback(self._drain)
-        elif self._served.done():
+        if self._served.done():
             self._drain(self._served)
         return future
 
@@ -129,53 +133,41 @@ class Turn:
 
     def _drain(self, served: concurrent.futures.Future[None]) -> None:
         """Whatever is queued when the turn is over learns why."""
-        error = served.exception()
         while True:
             try:
                 work = self._work.get_nowait()
             except queue.Empty:
                 return
-            work(_Over(error))
+            work(None)
 
-    @staticmethod
-    def _refuse(future: concurrent.futures.Future[Any], error: BaseException | None) -> None:
-        future.set_exception(_over(error))
-
-
-class _Over:
-    """In place of a transaction that is over: every call says why."""
-
-    def __init__(self, error: BaseException | None) -> None:
-        self._error = error
-
-    def execute(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """Raise."""
-        raise _over(self._error)
-
-    def call(self, function: Callable[[Any], T]) -> T:
-        """Raise."""
-        raise _over(self._error)
-
-    def commit(self, position: int) -> None:
-        """Raise."""
-        raise _over(self._error)
-
-    def rollback(self) -> None:
-        """Do nothing: it was."""
-
-
-def _over(error: BaseException | None) -> BaseException:
-    match error:
-        case None:
-            return errors.UsageError(
-                "this transaction is over.", hint="Enter run.transaction() again for the next event."
+    def _over(self) -> errors.ReattachError:
+        """Return why nothing more can be done in this turn."""
+        error = self._served.exception() if self._served is not None and self._served.done() else None
+        if error is not None:
+            return self._named(error)
+        if self._abandoned:
+            return errors.Closed(
+                "the client was closed; the transaction was rolled back.",
+                hint="The event comes again to a new client on the same journal.",
             )
-        case LeaseGone():
-            return errors.LeaseLost(
-                f"the transaction could not begin: another process took the run over ({error}).",
-                hint="The other process sees the event.",
-            )
-        case NotImplementedError():
-            return errors.UsageError(f"no transaction here: {error}.", hint='Use a SQLite journal, such as "runs.db".')
-        case _:
-            return error
+        return errors.UsageError("this transaction is over.", hint="Enter run.transaction() again for the next event.")
+
+    def _named(self, error: BaseException) -> errors.ReattachError:
+        match error:
+            case ForbiddenSql():
+                return errors.UsageError(
+                    f"{error}.",
+                    hint="Leave the with block to end the transaction; use tables of your own, whose names do not start "
+                    "with reattach_.",
+                )
+            case LeaseGone():
+                return errors.LeaseLost(
+                    f"the transaction was rolled back: another process took the run over ({error}).",
+                    hint="Nothing of it was kept; the other process sees the event.",
+                )
+            case NotImplementedError():
+                return errors.UsageError(
+                    f"no transaction here: {error}.", hint='Use a SQLite journal, such as "runs.db".'
+                )
+            case _:
+                return of_fault(error, self._store.name)

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from reattach import errors
 from reattach.runtime.loop import Soon
 from reattach.stores.base import Refusal, Store, Write
 
@@ -23,6 +24,11 @@ GROUP = 512
 
 class Writer(Protocol):
     """The journal's only way in."""
+
+    @property
+    def ident(self) -> int | None:
+        """The thread that writes; None: whoever calls."""
+        ...
 
     def commit(self, write: Write, done: Done) -> None:
         """Queue a write; `done` is called in the loop, in order, with what became of it."""
@@ -55,6 +61,7 @@ class ThreadWriter:
         self._soon = soon
         self._queue: queue.SimpleQueue[_Commit | Callable[[], Any] | None] = queue.SimpleQueue()
         self._closed = False
+        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="reattach-writer", daemon=True)
         self._thread.start()
 
@@ -70,9 +77,6 @@ class ThreadWriter:
     def post(self, function: Callable[[], T]) -> concurrent.futures.Future[T]:
         """Queue any other work on the store."""
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
-        if self._closed:
-            future.set_exception(RuntimeError("the journal is closed"))
-            return future
 
         def work() -> None:
             try:
@@ -82,14 +86,21 @@ class ThreadWriter:
             else:
                 future.set_result(result)
 
-        self._queue.put(work)
+        with self._lock:
+            if not self._closed:
+                self._queue.put(work)
+                return future
+        future.set_exception(
+            errors.Closed("the client is closed.", hint="Runs go on; make a new client on the same journal.")
+        )
         return future
 
     def close(self) -> None:
         """Finish what is queued, then stop. Called from another thread than the writer's."""
-        if not self._closed:
-            self._closed = True
-            self._queue.put(None)
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
         self._thread.join()
 
     def _run(self) -> None:

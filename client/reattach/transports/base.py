@@ -9,8 +9,8 @@ To add a transport: one file here, one class with these three methods, and the c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from reattach.wire.frame import Frame
 
@@ -68,6 +68,20 @@ class WireRefused(Exception):
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
         self.detail = detail
+
+
+class AsyncHTTPClient(Protocol):
+    """A caller's own HTTP client: an `httpx.AsyncClient`, or one of httpx's continuations. No class of a library is named."""
+
+    @property
+    def build_request(self) -> Callable[..., Any]:
+        """Make a request from method, url, headers, content, timeout and extensions."""
+        ...
+
+    @property
+    def send(self) -> Callable[..., Any]:
+        """Send it, awaited, with `stream` and `follow_redirects`."""
+        ...
 
 
 class Stream(Protocol):

@@ -1,0 +1,407 @@
+"""The blocking face's Run: an iterator of its events, and what else may be asked of it. `async_run.py` is the same, awaited.
+
+Waiting is done in the portal's thread; here is only what a reader does by itself: take the next event that may be read, confirm
+the last one, sleep until there is more.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from reattach import errors
+from reattach.core.fold import Fold
+from reattach.model import Connection, Event, Needs, OnGap, Outcome, Status, View
+from reattach.runtime import listing
+from reattach.runtime.consumption import Consumption, Owner
+from reattach.runtime.feed import Feed
+from reattach.runtime.handle import Handle
+from reattach.runtime.host import Host
+from reattach.runtime.turn import Turn
+from reattach.stores.base import RunRow
+
+if TYPE_CHECKING:
+    from reattach.client import Client
+
+T = TypeVar("T")
+
+
+class Run:
+    """A handle for one run: an iterator of its events, and a context manager. Holds nothing open until it is read.
+
+    Made by `Client.start`, `Client.attach` and `Client.runs`. One loop at a time; different runs in different threads are fine.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        host: Host,
+        row: RunRow | None,
+        run_id: str,
+        *,
+        after: str | None = None,
+        on_gap: OnGap = "raise",
+        needs: Needs | None = None,
+    ) -> None:
+        self._client = client  # as long as somebody reads, it must not be collected
+        self._host = host
+        self._row = row
+        self._run_id = run_id
+        self._after = after
+        self._on_gap = on_gap
+        self._needs = needs
+        self._made: Handle | None = None
+        self._reading: Consumption | None = None
+        self._wake = threading.Event()
+        self._watcher: Callable[[Connection], None] | None = None
+        self._unlisten: Callable[[], None] | None = None
+        self._forgotten: weakref.finalize[..., Any] | None = None
+        self._fold: Fold | None = None
+        self._ended = False
+
+    # facts -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        """The run's id; "" while the answer to its start is not known."""
+        return self._made.run_id if self._made is not None else self._run_id
+
+    @property
+    def key(self) -> str | None:
+        """The application's name for the work, if this journal started it."""
+        return self._current().key
+
+    @property
+    def session_id(self) -> str | None:
+        """The conversation, where known."""
+        return self._current().session_id
+
+    @property
+    def created_at(self) -> datetime:
+        """When this journal first heard of the run, in UTC."""
+        return self._current().created_at
+
+    @property
+    def needs(self) -> Needs:
+        """What it needs from its application: "nothing", "follow", "respond", "reconcile" or "repair"."""
+        if self._made is None and self._needs is not None:
+            return self._needs
+        self._call(self._handle().known)
+        needs = self._handle().needs
+        assert needs is not None
+        return needs
+
+    @property
+    def connection(self) -> Connection:
+        """How the connection is now; `str()` of it is one line for a person."""
+        return Connection() if self._made is None else self._made.connection
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id or (self._row and self._row.key)!r} {self.connection.phase}>"
+
+    # the loop --------------------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Run:
+        """Go on after the last confirmed event; an event in hand that was not confirmed comes again, marked."""
+        reading = self._reading
+        if reading is not None:
+            reading.own(_owner())
+            reading.rewind()
+        return self
+
+    def __next__(self) -> Event:
+        """Confirm the event in hand and return the next one, as soon as it is on disk.
+
+        Raises:
+            StopIteration: The run has settled and every event was handed out.
+            ReattachError: See `Client.attach`; the journal is intact, iterate again.
+        """
+        engine = self._host.engine()
+        reading = self._reading
+        if reading is None:
+            if self._ended:
+                raise StopIteration
+            reading = self._consume()
+        reading.own(_owner())
+        try:
+            reading.confirm()
+            while True:
+                engine.check_open()
+                reading.check_kept()
+                self._wake.clear()
+                end = reading.feed.end
+                event = reading.take()
+                if event is not None:
+                    return event
+                if reading.stored:
+                    with engine.named_faults():
+                        reading.load()
+                    continue
+                if end is not None and reading.exhausted:
+                    break
+                self._wake.wait()
+        except errors.ReattachError:
+            self._let_go()
+            raise
+        self._let_go()
+        if end.error is not None:
+            raise end.error
+        self._ended = True
+        raise StopIteration
+
+    def _consume(self) -> Consumption:
+        handle = self._handle()
+        reading = self._call(handle.consume)
+        reading.own(_owner())
+        self._reading = reading
+        # The feed must not keep this run, and by it the client, from being collected.
+        self._unlisten = reading.feed.listen(_waking(self._wake, self._watcher, reading.feed))
+        self._forgotten = weakref.finalize(self, handle.abandon)
+        self._forgotten.atexit = False
+        return reading
+
+    def _watch(self, watcher: Callable[[Connection], None]) -> None:
+        """Have the connection told at every change, in the engine's thread, once this run is read: for our command line."""
+        self._watcher = watcher
+
+    def _let_go(self) -> None:
+        """Stop reading; never raises (but for an interrupt), so that what ends a loop is told."""
+        if self._forgotten is not None:
+            self._forgotten.detach()
+        if self._unlisten is not None:
+            self._unlisten()
+        self._unlisten = self._forgotten = None
+        reading, self._reading = self._reading, None
+        if reading is None or self._made is None:
+            return
+        reading.drop()
+        self._wake.set()
+        if self._host.alive:
+            with suppress(errors.ReattachError):  # it was closed meanwhile, and everything with it
+                self._call(self._made.detach)
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._confirm_in_hand_here()
+        self.detach()
+
+    def _confirm_in_hand_here(self) -> None:
+        """A `with` is left normally by this thread: the event that it has in hand is done with."""
+        reading = self._reading
+        if reading is not None and reading.owned_by(_owner()):
+            with suppress(errors.LeaseLost):  # whoever took the run over sees the event again
+                reading.confirm()
+
+    # looking and asking ----------------------------------------------------------------------------------------------
+
+    def views(self, *, interval: float = 0.05) -> Iterator[View]:
+        """Yield the whole view whenever it or the connection changed; the newest wins. Confirms nothing.
+
+        Args:
+            interval: Seconds between two views at least.
+        """
+        handle = self._handle()
+        followed = self._call(handle.look_on)
+        engine = handle.engine
+        feed = followed.feed
+        wake = threading.Event()
+        stop = feed.listen(wake.set)
+        fold = Fold(handle.run_id)
+        try:
+            while True:
+                wake.clear()
+                end = feed.end
+                with engine.named_faults():
+                    listing.fold_up(fold, feed, engine, followed.run)
+                yield listing.shown(fold, feed, end)
+                if end is not None and fold.position >= feed.readable:
+                    if end.error is not None:
+                        raise end.error
+                    return
+                if feed.end is None:
+                    wake.wait()
+                    time.sleep(interval)
+        finally:
+            stop()
+            engine.soon(followed.leave)  # without waiting: a dropped iterator is collected in any thread
+
+    def view(self) -> View:
+        """Return the fold of the journal; no network."""
+        self._fold, view = self._call(self._handle().view, self._fold)
+        return view
+
+    def status(self) -> Status:
+        """Ask the server. An unknown word is Status.UNKNOWN.
+
+        Raises:
+            NotFound, NotAuthorized, RemoteProtocolError, AttachError: It did not say.
+        """
+        return self._call(self._handle().status)
+
+    def wait(self, *, timeout: float | None = None) -> Outcome:
+        """Follow to the end and return how it ended; failed or paused is an answer. Confirms nothing.
+
+        Args:
+            timeout: Seconds; None waits for ever.
+
+        Raises:
+            WaitTimeout: The time is over; the run goes on.
+            ReattachError: It cannot be followed; see `Client.attach`.
+        """
+        return self._call(self._handle().wait, timeout)
+
+    def result(self, *, timeout: float | None = None) -> Any:
+        """Follow to the end and return the JSON result.
+
+        Args:
+            timeout: Seconds; None waits for ever.
+
+        Raises:
+            RunFailed, RunCancelled, ActionRequired: It ended otherwise; `outcome` tells how.
+            WaitTimeout: The time is over; the run goes on.
+        """
+        return self._call(self._handle().result, timeout)
+
+    def ack(self, event: Event | None = None) -> None:
+        """Confirm up to the event (default: the one in hand), durably when it returns.
+
+        Raises:
+            UsageError: Nothing is in hand, or the event was not handed out by this reader.
+            LeaseLost: Another process took the run over.
+        """
+        self._call(self._handle().acknowledge, event)
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Return a transaction of the journal's database that confirms the event in hand, or rolls back.
+
+        Nothing is taken before its first statement. Your rows and "this event is done" become durable together; if the block
+        raises, both are undone and the event comes again, marked `redelivered`.
+
+        Raises:
+            UsageError: No event is in hand, another transaction is open here, or the journal has no SQL.
+        """
+        return _Leaving(self)
+
+    def cancel(self, *, timeout: float = 30.0) -> Outcome:
+        """Ask for the run to be cancelled, then wait for the truth: it may have completed. Cancelled is not rolled back.
+
+        Args:
+            timeout: Seconds until it must have settled.
+
+        Raises:
+            WaitTimeout: It has not; the request stands.
+        """
+        return self._call(self._handle().cancel, timeout)
+
+    def detach(self) -> None:
+        """Stop following; the run goes on. Twice is fine.
+
+        Raises:
+            UsageError: A transaction is open here.
+        """
+        if self._reading is not None and self._host.alive:
+            self._host.engine()
+        self._let_go()
+
+    # ours ------------------------------------------------------------------------------------------------------------
+
+    def _call(self, function: Callable[..., Awaitable[T]], *args: Any) -> T:
+        return self._host.call(function, *args)
+
+    def _handle(self) -> Handle:
+        engine = self._host.engine()
+        if self._made is None:
+            self._made = Handle(engine, self._row, self._run_id, after=self._after, on_gap=self._on_gap)
+        return self._made
+
+    def _current(self) -> RunRow:
+        if self._row is None or self._made is not None:
+            self._row = self._call(self._handle().known)
+        return self._row
+
+    def _known(self, host: Host) -> RunRow | None:
+        """The journal's row of this run for another handle of the same client."""
+        return self._row if host is self._host else None
+
+
+class Transaction:
+    """The user's transaction. Your tables may have any name that does not start with `reattach_`.
+
+    Attributes:
+        event: The event that leaving the block confirms.
+    """
+
+    def __init__(self, turn: Turn, event: Event) -> None:
+        self._turn = turn
+        self.event = event
+
+    def execute(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and return all its rows. What your SQL raises passes as the driver raised it.
+
+        Raises:
+            UsageError: It would end the transaction or touch the journal's own tables.
+            StoreBusy: The transaction was open for 60 s and was rolled back.
+        """
+        return self._turn.execute(sql, parameters).result()
+
+    def call(self, function: Callable[[Any], T]) -> T:
+        """Return `function(connection)`, run on the writer's thread with the driver's connection; an ORM's session lives in it."""
+        return self._turn.call(function).result()
+
+
+class _Leaving(AbstractContextManager[Transaction]):
+    """Enters and leaves a transaction."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._entered: tuple[Handle, Turn, Consumption, Event, int] | None = None
+
+    def __enter__(self) -> Transaction:
+        handle = self._run._handle()
+        turn, reading, event = handle.turn()
+        owner = threading.get_ident()
+        handle.engine.enter_turn(turn, owner)
+        self._entered = handle, turn, reading, event, owner
+        return Transaction(turn, event)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._entered is not None
+        handle, turn, reading, event, owner = self._entered
+        try:
+            reading.repeat()  # unless it is committed
+            if kind is not None:
+                turn.rollback().result()
+                return
+            turn.commit().result()
+            reading.confirmed(event.position)
+        finally:
+            handle.engine.leave_turn(owner)
+
+
+def _waking(wake: threading.Event, watcher: Callable[[Connection], None] | None, feed: Feed) -> Callable[[], None]:
+    if watcher is None:
+        return wake.set
+
+    def changed() -> None:
+        wake.set()
+        watcher(feed.connection)
+
+    return changed
+
+
+def _owner() -> Owner:
+    thread = threading.current_thread()
+    return Owner(thread.ident or 0, thread.is_alive)
