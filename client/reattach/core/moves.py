@@ -166,7 +166,7 @@ def reload(s: State, fx: Effects) -> State:
             return finish(s, fx, failure=Failure(_GAP_FAILURE[cause], s.reason, s.refusal, cause))
         case "snapshot":
             return read_snapshot(s, fx)
-        case "continue":
+        case _:
             s = s._replace(attempt=s.attempt + 1)
             fx.append(Open(EARLIEST, s.attempt))
             return start(s, fx, "connect", s.rules.policy.connect_timeout)

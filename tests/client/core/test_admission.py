@@ -29,6 +29,12 @@ def test_what_was_admitted_is_a_duplicate(sequence: int) -> None:
     assert judged(event(sequence)) is Verdict.DUPLICATE
 
 
+def test_a_number_that_was_left_out_below_us_is_old() -> None:
+    """Where numbers have holes by promise: it is at or below what was admitted, so it is not the next."""
+    known: Known = ((2, "a2", b"a2"), (5, "a5", b"a5"))
+    assert judged(event(4), AT_5, known, contiguous=False) is Verdict.DUPLICATE
+
+
 def test_the_same_event_with_another_payload_is_a_conflict() -> None:
     """Never dropped in silence."""
     assert judged(event(4, text="other")) is Verdict.CONFLICT
