@@ -6,6 +6,10 @@ bring a client of any of them.
 
 from __future__ import annotations
 
+import errno
+import os
+import ssl
+
 import anyio
 
 from reattach.transports.base import WireLost, WireRefused
@@ -38,6 +42,9 @@ def _detail(exc: Exception) -> str:
     root: BaseException = exc
     while root.__cause__ is not None:
         root = root.__cause__
-    if isinstance(root, OSError) and root.errno is not None and root.strerror:
-        return root.strerror[0].lower() + root.strerror[1:]  # "connection refused"
+    if isinstance(root, OSError) and not isinstance(root, ssl.SSLError):
+        number = root.errno or 0
+        if number in errno.errorcode:
+            words = os.strerror(number)  # its own text may be the event loop's: "Connect call failed ('127.0.0.1', 1)"
+            return words[0].lower() + words[1:]
     return text if root is exc or not str(root) or str(root) in text else f"{text} ({root})"
