@@ -138,12 +138,10 @@ def guarded(args: argparse.Namespace, display: Display, again: Callable[[], str]
         return exits.of_signal(signal)
     except BrokenPipeError:
         raise
-    except OSError as error:
-        # Not a network's: those have names of their own. What was being shown is not confirmed.
-        failed = exits.Declined(f"the output cannot be written ({error.strerror}); the run goes on", exits.NOT_KNOWN)
-        display.failed(failed, "")
-        return failed.code
     except Exception as error:
+        if isinstance(error, OSError) and not isinstance(error, errors.ReattachError):
+            # Not a network's: those have names of their own. What was being shown is not confirmed.
+            error = exits.Declined(f"the output cannot be written ({error.strerror}); the run goes on", exits.NOT_KNOWN)
         if args.verbose:
             traceback.print_exception(error, file=sys.stderr)
         display.failed(error, advice(error, again()))
