@@ -3,7 +3,7 @@
 Mountable in any ASGI server or application; where nobody runs its lifespan, the engine starts with the first call.
 It holds no rule about runs. Where the rules come from: PROTOCOL, section 4, Refusals ("before the table").
 
-Checked by tests/mockserver/test_app.py.
+Checked by tests/mockserver/test_http.py.
 """
 
 import logging

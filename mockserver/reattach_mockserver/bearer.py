@@ -4,7 +4,7 @@ A run belongs to the principal, not to the token, so a renewed token goes on whe
 kept as digests only: what is looked up, written to a log or shown in a traceback is never one.
 
 Where the rules come from: PROTOCOL, section 8; the file's form, the surface page, `serve --tokens`.
-Checked by tests/mockserver/test_bearer.py.
+Checked by tests/mockserver/test_values.py.
 """
 
 import hashlib

@@ -2,7 +2,7 @@
 
 Pure; knows no run and no log. Whether a cursor is good for a run is the reading faces' question.
 
-Where the rules come from: PROTOCOL, section 1, Cursor. Checked by tests/mockserver/test_cursor.py.
+Where the rules come from: PROTOCOL, section 1, Cursor. Checked by tests/mockserver/test_values.py.
 """
 
 import re

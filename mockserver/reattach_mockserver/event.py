@@ -3,7 +3,7 @@
 The text is made once, when the log gives the event its sequence and its predecessor, and is the same
 bytes on every delivery ever after. Nothing here knows a transport, waits, or decides an order.
 
-Where the rules come from: PROTOCOL, section 1, Event. Checked by tests/mockserver/test_event.py.
+Where the rules come from: PROTOCOL, section 1, Event. Checked by tests/mockserver/test_values.py.
 """
 
 import json

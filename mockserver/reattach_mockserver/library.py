@@ -12,6 +12,10 @@ class Library(Mapping[str, Playable]):
     def __init__(self, given: Mapping[str, Playable] | None = None) -> None:
         self._scripts: dict[str, Playable] = dict(given or {})
 
+    def including(self, scripts: Mapping[str, Playable]) -> "Library":
+        """Return a library with these as well."""
+        return Library({**self._scripts, **scripts})
+
     def __getitem__(self, name: str) -> Playable:
         if name not in self._scripts:
             self._scripts[name] = load_ready(name)

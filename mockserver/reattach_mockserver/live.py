@@ -35,7 +35,8 @@ class LiveServer:
     def __init__(self, settings: Settings | None = None, *, scripts: Mapping[str, Playable] | None = None) -> None:
         settings = settings or Settings(scripts=Library(), default="hello")
         if scripts:
-            library = Library({**{name: settings.scripts[name] for name in _given(settings)}, **scripts})
+            mine = settings.scripts
+            library = mine.including(scripts) if isinstance(mine, Library) else Library({**mine, **scripts})
             settings = replace(settings, scripts=library, default=list(scripts)[-1])
         self.app: Application = create_app(settings)
         self.url = ""
@@ -139,8 +140,3 @@ class LiveServer:
     def restart(self) -> None:
         """Do what the death and rebirth of the process would, on the same port and log."""
         self.call(self.engine.restart)
-
-
-def _given(settings: Settings) -> list[str]:
-    """Return the names that are worth copying: a Library adds the ready ones by itself."""
-    return [] if isinstance(settings.scripts, Library) else list(settings.scripts)

@@ -1,6 +1,6 @@
 """Times on the wire: RFC 3339, UTC, always the same width, so that texts compare as times do.
 
-Checked by tests/mockserver/test_moment.py.
+Checked by tests/mockserver/test_values.py.
 """
 
 import time

@@ -281,7 +281,7 @@ async def test_the_in_flight_create_of_a_key_is_waited_for(sites):
 async def test_a_create_in_flight_is_not_waited_for_for_ever(sites):
     """409 with `Retry-After`, and the key is not used up by it."""
     site = await sites(in_flight_wait=0.01)
-    async with site.engine.turn("anyone", "k", 1):
+    async with site.engine.turns.turn("anyone", "k", 1):
         answer = await site.create(key="k")
     assert (answer.status, answer.code) == (409, "idempotency_in_flight")
     assert int(answer.headers["retry-after"]) >= 1

@@ -4,7 +4,7 @@ A script's own time is counted in ms from its beginning. On the real clock a ste
 one nothing waits and time is what the script says it is. In deterministic mode events carry the script's time on
 either clock, so that two servers make the same bytes.
 
-Checked by tests/mockserver/test_clock.py.
+Checked by tests/mockserver/test_values.py.
 """
 
 import time

@@ -8,32 +8,23 @@ Never here: HTTP, tokens, bytes of a transport. Where the rules come from: PROTO
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never
+from functools import partial
+from typing import Any, Literal
 
 from reattach_mockserver.engine.clock import RunClock
 from reattach_mockserver.engine.fold import Folds
 from reattach_mockserver.engine.hub import Hub
 from reattach_mockserver.engine.identity import Names, RandomNames, SeededNames
+from reattach_mockserver.engine.operate import operate
 from reattach_mockserver.engine.player import Player, Stage
 from reattach_mockserver.engine.publisher import Publisher, entry
 from reattach_mockserver.engine.score import dues, is_virtual, limits_of
+from reattach_mockserver.engine.turns import Turns
 from reattach_mockserver.event import SETTLED, json_text
 from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord, SessionBusy
 from reattach_mockserver.moment import DETERMINISTIC_START_MS, moment
-from reattach_mockserver.scenarios.script import (
-    CloseStreams,
-    ExpireTo,
-    ExpireTokens,
-    Kill,
-    NewEpoch,
-    Overload,
-    Release,
-    Restart,
-    ServerStep,
-)
 from reattach_mockserver.settings import Limits, Playable, Settings
 
 _SETTLE_WITHIN = 10.0  # seconds from a cancel to the run's settling (PROTOCOL, sections 2 and 5)
@@ -82,6 +73,7 @@ class Engine:
         self.settings = settings
         self.now = settings.now
         self.hub = Hub()
+        self.turns = Turns()
         self.draining = False
         self.revoked: set[str] = set()
         self._log = settings.log
@@ -90,7 +82,6 @@ class Engine:
         self._names: Names = RandomNames()
         self._overloaded: Overloaded | None = None
         self._players: dict[str, tuple[Player, asyncio.Task[None]]] = {}
-        self._turns: dict[tuple[str, str], tuple[asyncio.Lock, int]] = {}
         self._life = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
         self.started = False
@@ -172,28 +163,6 @@ class Engine:
         except KeyError:
             raise UnknownScript(name) from None
 
-    @asynccontextmanager
-    async def turn(self, principal: str, key: str, seconds: float) -> AsyncIterator[None]:
-        """Hold the principal's key: creates under one key come one after the other.
-
-        Raises:
-            TimeoutError: The create before this one is still in flight after so many seconds.
-        """
-        place = (principal, key)
-        lock, holders = self._turns.get(place, (asyncio.Lock(), 0))
-        self._turns[place] = (lock, holders + 1)
-        try:
-            async with asyncio.timeout(seconds):
-                await lock.acquire()
-            try:
-                yield
-            finally:
-                lock.release()
-        finally:
-            lock, holders = self._turns.pop(place)
-            if holders > 1:
-                self._turns[place] = (lock, holders - 1)
-
     async def create(self, new: NewRun) -> tuple[RunRecord, bool]:
         """Create a run, or return the one of this key; it is durable and being played when this returns.
 
@@ -256,7 +225,7 @@ class Engine:
             clock=clock,
             log=self._log,
             publisher=self._publisher,
-            operate=self._operate,
+            operate=partial(operate, self),
         )
         player = Player(stage)
         task = asyncio.create_task(player.play(), name=f"player of {run.id}")
@@ -352,36 +321,13 @@ class Engine:
         self.hub.wake(run_id)
         return run
 
-    async def _operate(self, run: RunRecord, step: ServerStep) -> RunRecord:
-        match step:
-            case Restart():
-                return await self._restart_from_within()
-            case Kill():
-                if self.settings.kill is not None:
-                    self.settings.kill()
-                return await self._restart_from_within()
-            case NewEpoch():
-                run = await self._log.renew(run.id)
-                self.hub.wake(run.id)
-                return run
-            case CloseStreams():
-                self.hub.close("max_age", run.id)
-            case ExpireTokens():
-                if run.token:
-                    self.revoked.add(run.token)
-                    await self._log.revoke(run.token)
-            case ExpireTo(sequence=sequence):
-                return await self.expire(run.id, sequence)
-            case Overload(ms=ms, status=status):
-                self.overload(ms, status)
-            case Release():
-                raise AssertionError("a release is an event, appended by the player")
-            case _:
-                assert_never(step)
-        return run
+    async def revoke(self, token: str) -> None:
+        """Let a token, by its digest, be good no more; its principal's others are."""
+        self.revoked.add(token)
+        await self._log.revoke(token)
 
-    async def _restart_from_within(self) -> RunRecord:
-        # The player that asks for it is among those that end, so it cannot wait for it itself.
+    async def restart_from_within(self) -> RunRecord:
+        """Restart on behalf of a player, which does not return: it is among those that end."""
         self._restarting = asyncio.create_task(self.restart(), name="restart")
         await asyncio.get_running_loop().create_future()
         raise AssertionError("unreachable: the restart cancels this player")

@@ -4,7 +4,7 @@ Absolute payloads replace, deltas extend their base, and an event that was folde
 run and moved forward as asked for, so a snapshot costs only the events since the last one. It reads the log and knows
 nothing of HTTP.
 
-Where the rules come from: PROTOCOL, sections 1 and 3. Checked by tests/mockserver/test_snapshot.py.
+Where the rules come from: PROTOCOL, sections 1 and 3. Checked by tests/mockserver/test_reads.py.
 """
 
 import json

@@ -5,8 +5,8 @@ what was played, so a killed server repeats nothing. A tool's call is durable be
 by its operation id, and the result comes after it: whatever the instruction at which the process dies, the effect counts
 once. What comes without a wait in between is appended together.
 
-Never here: who reads, what a request looks like, how a log keeps things. Checked by tests/mockserver/test_player.py and
-tests/system/test_kill_server.py.
+Never here: who reads, what a request looks like, how a log keeps things. Checked by tests/mockserver/test_engine.py and
+tests/system/test_server_killed.py.
 """
 
 import asyncio

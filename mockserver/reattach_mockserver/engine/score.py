@@ -1,6 +1,6 @@
 """What a run plays, whatever it was made from: a script or a recording becomes one row of due steps.
 
-Checked by tests/mockserver/test_player.py.
+Checked by tests/mockserver/test_engine.py.
 """
 
 from collections.abc import Iterator

@@ -4,7 +4,7 @@ Rests become times, and the branches of a parallel step are merged into one row:
 come at the same moment, by a draw from the seed. So the same script and seed give the same order in every process, and
 an engine that was killed finds its place again. Pure; waits for nothing.
 
-Checked by tests/mockserver/test_timeline.py.
+Checked by tests/mockserver/test_values.py.
 """
 
 import heapq

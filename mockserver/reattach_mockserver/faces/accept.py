@@ -1,7 +1,7 @@
 """Which form an answer has: what `Accept` and `Content-Type` say.
 
 Pure. Where the rules come from: PROTOCOL, section 3 (last sentence) and section 4, Refusals.
-Checked by tests/mockserver/test_accept.py.
+Checked by tests/mockserver/test_http.py.
 """
 
 from collections.abc import Sequence

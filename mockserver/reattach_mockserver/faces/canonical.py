@@ -3,7 +3,7 @@
 Equal means equal in the canonical form of RFC 8785: member order, spacing, escapes and the way a number is written do
 not count. A member named twice has no value, so such a body is refused.
 
-Where the rules come from: PROTOCOL, section 2. Checked by tests/mockserver/test_canonical.py.
+Where the rules come from: PROTOCOL, section 2. Checked by tests/mockserver/test_values.py.
 """
 
 import hashlib

@@ -38,7 +38,7 @@ async def create_run(engine: Engine, call: Call) -> None:
         raise invalid_request(f"the body is not JSON with one meaning: {error}") from None
     digest = digest_of(value)
     try:
-        async with engine.turn(caller.principal, key, engine.settings.in_flight_wait):
+        async with engine.turns.turn(caller.principal, key, engine.settings.in_flight_wait):
             run = engine.log.by_key(caller.principal, key)
             made = False
             if run is None:

@@ -1,6 +1,6 @@
 """Runs and sessions as JSON objects. Pure, but for the clock that is handed in.
 
-Where the rules come from: PROTOCOL, sections 1 and 3. Checked by tests/mockserver/test_status.py.
+Where the rules come from: PROTOCOL, sections 1 and 3. Checked by tests/mockserver/test_reads.py.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """`GET /.well-known/reattach`: what this server offers. Each word of it must be true.
 
-Where the rules come from: PROTOCOL, section 7. Checked by tests/mockserver/test_discovery.py.
+Where the rules come from: PROTOCOL, section 7. Checked by tests/mockserver/test_http.py.
 """
 
 from reattach_mockserver.engine.engine import Engine

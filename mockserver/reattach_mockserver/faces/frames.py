@@ -1,7 +1,7 @@
 """Events and control frames as bytes of an event stream. Pure.
 
 The text of `data` is the event's own bytes, made when it was appended. Where the rules come from: PROTOCOL, section 4;
-the WHATWG's event stream format. Checked by tests/mockserver/test_frames.py.
+the WHATWG's event stream format. Checked by tests/mockserver/test_stream.py.
 """
 
 import re

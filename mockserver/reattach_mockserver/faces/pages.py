@@ -1,6 +1,6 @@
 """Events as JSON pages, and the long poll: the same bytes of each event as on the stream.
 
-Where the rules come from: PROTOCOL, section 3. Checked by tests/mockserver/test_pages.py.
+Where the rules come from: PROTOCOL, section 3. Checked by tests/mockserver/test_reads.py.
 """
 
 import asyncio

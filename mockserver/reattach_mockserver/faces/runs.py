@@ -1,6 +1,6 @@
 """One run by id: its status, its snapshot, its cancellation; and a run by its key.
 
-Where the rules come from: PROTOCOL, sections 3 and 5. Checked by tests/mockserver/test_status.py, test_snapshot.py and
+Where the rules come from: PROTOCOL, sections 3 and 5. Checked by tests/mockserver/test_reads.py and
 test_cancel.py.
 """
 

@@ -1,6 +1,6 @@
 """Sessions: what they are and which runs they have. Where the rules come from: PROTOCOL, section 3.
 
-Checked by tests/mockserver/test_sessions.py.
+Checked by tests/mockserver/test_reads.py.
 """
 
 from reattach_mockserver.engine.engine import Engine

@@ -5,7 +5,7 @@ is answered only after the transaction that holds its work is durable. A piece o
 alone (a savepoint each). If the commit itself fails its outcome is not known: everybody in it is told so
 (`LogUnavailable`), and the connection is opened anew and reads what is there.
 
-Knows no table. Checked by tests/mockserver/test_sqlite_writer.py.
+Knows no table. Checked by tests/mockserver/test_sqlite_log.py.
 """
 
 import asyncio
