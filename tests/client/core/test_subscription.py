@@ -398,3 +398,12 @@ def test_a_detached_machine_ignores_the_world() -> None:
     """Nothing was asked for yet."""
     for fact in (m.Lost(), m.Received((event(1),)), m.Opened(), m.Drained()):
         assert Dialogue().tell(fact).effects == ()
+
+
+def test_a_status_of_the_log_before_the_first_event_is_old() -> None:
+    """The log was replaced before we saw anything: the history that we have is whole, and no epoch has changed for us."""
+    old = m.StatusRead(0, 1, "e1", 1, Status.RUNNING)
+    talk = attaching(TABLE, on_gap="raise").tell(
+        m.Opened("e2", "e2.0", 0, None), m.Received((event(1, epoch="e2"),)), old
+    )
+    assert talk.mode == "live"
