@@ -50,8 +50,8 @@ class BlockScanner:
     def feed(self, data: bytes) -> Iterator[tuple[int, Block]]:
         """Take some bytes; yield each block that ended, with the index in `data` just after its blank line.
 
-        The index is 0 where the block had ended before, which only now is certain. What lies behind a block is read when the next one
-        is asked for: after a cut, never.
+        The index is 0 where the block had ended before, which only now is certain. What lies behind a block is read when the next
+        one is asked for: after a cut, never.
         """
         at = 0
         if self._after_cr and data:
