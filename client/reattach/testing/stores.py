@@ -152,8 +152,8 @@ class StoreContract:
     def test_only_an_unanswered_intent_can_be_forgotten(self, open_store: OpenStore) -> None:
         """A row with a run id stays."""
         store = open_store()
-        intent, _ = store.intend(Intent(SERVER, PROFILE, "k", "{}", "sha"))
         attached = store.adopt(SERVER, PROFILE, "run_1")
+        intent, _ = store.intend(Intent(SERVER, PROFILE, "k", "{}", "sha"))
         store.forget(intent.run)
         store.forget(attached.run)
         assert [row.run for row in store.rows()] == [attached.run]
@@ -353,7 +353,7 @@ class StoreContract:
         store.note(main, 4)
         other = open_store()
         assert isinstance(other.lease(row.run, "main", current_holder("next"), 60.0), Lease)
-        assert other.applied(row.run, "main") == 4
+        assert other.applied(row.run, "main") == open_store().applied(row.run, "main") == 4
 
     def test_a_former_owner_moves_no_mark(self, open_store: OpenStore) -> None:
         """Neither by a mark nor by a note."""
@@ -367,6 +367,22 @@ class StoreContract:
         store.note(main, 4)
         store.carry()
         assert store.applied(row.run, "main") == 0
+
+    def test_an_owner_that_does_not_know_yet_moves_no_mark_either(self, open_store: OpenStore) -> None:
+        """It slept, was taken over, wakes and confirms: its note is never carried."""
+        store = open_store()
+        row, lease, _ = begun(store)
+        store.commit([events(lease, 1, 5)])
+        main = store.lease(row.run, "main", DEAD, 60.0)
+        assert isinstance(main, Lease)
+        other = open_store()
+        assert isinstance(other.lease(row.run, "main", current_holder("next"), 60.0), Lease)
+        store.note(main, 4)
+        store.carry()
+        store.commit([events(lease, 6, 6)])
+        with refused(LeaseGone):
+            store.mark(main, 5)
+        assert other.applied(row.run, "main") == store.applied(row.run, "main") == 0
 
     def test_a_gap_keeps_the_marks_before_it(self, open_store: OpenStore) -> None:
         """A new incarnation forgets nothing that was confirmed, and takes new notes."""

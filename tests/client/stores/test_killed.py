@@ -72,12 +72,14 @@ def test_killed_at_any_statement_the_journal_is_whole(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_killed_at_every_statement_the_journal_is_whole(tmp_path):
     """B74: at every one."""
     assert every(tmp_path, step=1, instructions=1_000_000) > 60
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_killed_inside_any_statement_the_journal_is_whole(tmp_path):
     """B74: in the middle of SQLite's work, every few instructions."""
     assert every(tmp_path, step=3, instructions=10) > 80

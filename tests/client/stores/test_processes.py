@@ -72,6 +72,7 @@ def test_processes_that_begin_and_write_at_once_lose_nothing(path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_eight_processes_with_two_hundred_commits_each_lose_nothing(path):
     """B77, as it is written."""
     longest = several(path, 8, "commits", 200)

@@ -81,6 +81,7 @@ FORBIDDEN = [
     "DROP VIEW reattach_events",
     "ALTER TABLE reattach_runs ADD COLUMN mine",
     "CREATE TABLE reattach_mine (x)",
+    "CREATE TABLE Reattach_Mine (x)",
     "CREATE TEMP TABLE reattach_mine (x)",
     "CREATE INDEX mine ON reattach_runs (status)",
     "CREATE INDEX reattach_mine ON bill (cents)",
