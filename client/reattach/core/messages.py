@@ -228,7 +228,7 @@ class SnapshotFailed(NamedTuple):
 
 
 class Full(NamedTuple):
-    """With keep="cursor": the handler is behind, stop reading."""
+    """With keep="cursor": the handler is behind, stop reading. Said again after each step for as long as it is so."""
 
 
 class Drained(NamedTuple):
