@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,20 @@ def test_ending_a_demo_ends_everything(sent, code, tmp_path):
         finally:
             process.kill()
     assert list(tmp_path.iterdir()) == []
+    assert leftovers(tmp_path) == []
+
+
+def test_a_demo_that_is_killed_leaves_no_process(tmp_path):
+    """After kill -9 nobody ends the children: they end with their stdin."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(DEMO, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"reattach demo")
+        assert process.stdout.readline().startswith(b"  create")
+        process.kill()
+    deadline = time.monotonic() + 20
+    while leftovers(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)  # they are nobody's children now: nothing tells their end
     assert leftovers(tmp_path) == []
 
 

@@ -72,8 +72,10 @@ def _hold(sequence: int | None) -> NoReturn:
 
 
 def _end_with_stdin() -> None:
-    sys.stdin.read()
-    os._exit(3)
+    try:
+        sys.stdin.read()
+    finally:
+        os._exit(3)  # also after a reset, which is how a killed reader's socket ends
 
 
 if __name__ == "__main__":

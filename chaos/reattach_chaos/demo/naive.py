@@ -70,8 +70,10 @@ def _say(kind: str, **facts: Any) -> None:
 
 
 def _end_with_stdin() -> None:
-    sys.stdin.read()
-    os._exit(3)
+    try:
+        sys.stdin.read()
+    finally:
+        os._exit(3)  # also after a reset, which is how a killed reader's socket ends
 
 
 if __name__ == "__main__":
