@@ -1,6 +1,7 @@
 """`--json`: one object a line on stdout, flushed; people's text on stderr. The kinds and fields are the surface's (section 2).
 
-ASCII only, every other character as a JSON escape: no reader can split a line at U+2028 or fail at half of a surrogate pair.
+ASCII only, every other character as a JSON escape: no reader can split a line at U+2028 or fail at half of a surrogate pair. A
+line that only its escapes make too long is written as UTF-8.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from reattach import errors
 from reattach.cli import exits, visible
 from reattach.core.fold import Change
 from reattach.model import Connection, Event, Outcome, Status
+from reattach.stores.check import plain
 
 LINE_BYTES = 1 << 20
 _LONG = ("data", "text", "result")
@@ -33,12 +35,15 @@ class Lines:
         self._err = err
         self._quiet = quiet
         self._lock = threading.RLock()
+        self._utf8 = (getattr(out, "encoding", None) or "").replace("-", "").lower() == "utf8"
         self._last: tuple[Any, ...] = ()
 
     def emit(self, kind: str, **fields: Any) -> None:
         """Write one line and flush it; one that is too long goes without its long members."""
         text = json.dumps({"kind": kind, **fields}, separators=(",", ":"))
-        if len(text) >= LINE_BYTES:
+        if len(text) >= LINE_BYTES and self._utf8:
+            text = plain(json.dumps({"kind": kind, **fields}, separators=(",", ":"), ensure_ascii=False))
+        if len(text) >= LINE_BYTES or (not text.isascii() and len(text.encode()) >= LINE_BYTES):
             short = {name: value for name, value in fields.items() if name not in _LONG}
             text = json.dumps({"kind": kind, **short, "truncated": True}, separators=(",", ":"))
         with self._lock:

@@ -207,7 +207,9 @@ class People:
         match outcome.status:
             case Status.COMPLETED:
                 result = "" if outcome.result is None else f": {_json(outcome.result)}"
-                again = "" if self._events or self._terminal else " (all of it was shown before; --from beginning shows it)"
+                again = (
+                    "" if self._events or self._terminal else " (all of it was shown before; --from beginning shows it)"
+                )
                 self.note(f"{run} completed{result}{again}")
             case Status.FAILED:
                 problem = outcome.problem
