@@ -348,6 +348,7 @@ class Engine:
             for lease in lost:
                 if self._leases.pop((lease.run, lease.consumer), None) is None:
                     continue
+                self.tell("", "lease", f"lost to another holder, as consumer {lease.consumer!r}")
                 followed = self._followed.get(lease.run)
                 if lease.consumer == "" and followed is not None:
                     followed.lost_lease()
