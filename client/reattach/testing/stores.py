@@ -108,11 +108,8 @@ class StoreContract:
     def test_a_key_belongs_to_its_server_and_profile(self, open_store: OpenStore) -> None:
         """The same key elsewhere is other work."""
         store = open_store()
-        rows = {
-            store.intend(Intent(server, profile, "k", "{}", "sha"))[0].run
-            for server in (SERVER, "http://b")
-            for profile in (PROFILE, "x")
-        }
+        places = [(server, profile) for server in (SERVER, "http://b") for profile in (PROFILE, "x")]
+        rows = {store.intend(Intent(*place, "k", "{}", "sha"))[0].run for place in places}
         assert len(rows) == 4
 
     def test_the_body_is_erased_when_the_run_id_is_known(self, open_store: OpenStore) -> None:
