@@ -101,6 +101,7 @@ class Subscription:
         self._stepping = False
         self._number = 0
         self._scope: anyio.CancelScope | None = None
+        self._line = anyio.Lock(fast_acquire=True)  # held from the request until the connection is closed: never two
         self._recent: deque[Event] = deque(maxlen=KNOWN)
         self._waiting_events = 0
         self._waiting_bytes = 0
@@ -319,7 +320,8 @@ class Subscription:
     async def _connect(self, number: int, scope: anyio.CancelScope, after: str | None) -> None:
         with scope:
             try:
-                await self._attempt(number, after)
+                async with self._line:  # one that was told to hang up may not have done it yet
+                    await self._attempt(number, after)
             except WireLost as error:
                 self._heard_of(number, Lost(error.detail))
             except WireOversize as error:
