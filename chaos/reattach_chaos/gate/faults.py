@@ -20,20 +20,20 @@ _SIOCOUTQ = 0x5411  # Linux: bytes of the send queue that the peer has not ackno
 
 
 async def settled(writer: asyncio.StreamWriter) -> bool:
-    """Wait until all that was written has reached the peer's kernel, or the connection is gone.
+    """Wait until all that was written has reached the peer's kernel.
 
     Returns:
-        False where the peer took too long (SETTLE_S); what was written is then not certain to have come.
+        False where the connection is gone, or the peer took too long (SETTLE_S): what was written is then not certain to have come.
     """
     # The kernel tells nobody when the last byte was acknowledged, so it is asked: on loopback once, as a rule.
     for _ in range(int(SETTLE_S / _POLL_S)):
+        if writer.transport.is_closing():
+            return False
         try:
-            gone = writer.transport.is_closing()
-            if gone or not (
-                writer.transport.get_write_buffer_size() or _unacknowledged(writer.get_extra_info("socket"))
-            ):
-                return True
+            left = writer.transport.get_write_buffer_size() or _unacknowledged(writer.get_extra_info("socket"))
         except OSError:
+            return False
+        if not left:
             return True
         await asyncio.sleep(_POLL_S)
     return False

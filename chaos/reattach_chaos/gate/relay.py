@@ -83,6 +83,7 @@ class Connection:
         self._head_at_attach = 0
         self._out = bytearray()
         self._silent = False
+        self._firing = False
 
     async def run(self) -> None:
         """Relay until one side ends; both are closed then."""
@@ -90,6 +91,9 @@ class Connection:
         downward = asyncio.create_task(self._relay_down())
         try:
             await asyncio.wait({upward, downward}, return_when=asyncio.FIRST_COMPLETED)
+            if self._firing:
+                # The client has closed, as it may once it has the last event: the cut is on its way all the same.
+                await asyncio.wait({downward}, timeout=faults.SETTLE_S)
             if downward.done() and not downward.exception():
                 # The client has been sent all that it will get: it closes, or is left after a while.
                 limit = faults.STALL_S if self._silent else faults.SETTLE_S
@@ -187,16 +191,17 @@ class Connection:
             await self._fire(taken, place)
 
     async def _fire(self, fault: StreamFault, place: Place) -> None:
-        """Send what is up to the boundary, be sure that it came, cut. A client that has left is not cut off: see `missed`."""
-        try:
-            missed = self._from_client.at_eof()
+        """Send what is up to the boundary, be sure that it came, cut. A client that has left is not cut off."""
+        came = False
+        if not self._from_client.at_eof():
+            self._firing = True
             await self._flush()
-            missed = missed or not await faults.settled(self._to_client)
-        except asyncio.CancelledError:
-            self._miss(fault, place)
-            raise
-        if missed:
-            self._miss(fault, place)
+            came = await faults.settled(self._to_client)
+            self._firing = False
+        if not came:
+            # Another connection of the lane will pass this place, and may be cut there.
+            self._lane.give_back(place.sequence, fault)
+            self._record("cut.missed", route="stream", fault=fault, **place.facts())
             raise _Over
         self._silent = True
         self._record("cut.fired", route="stream", fault=fault, **place.facts())
@@ -208,11 +213,6 @@ class Connection:
             case "stall":
                 pass
         raise _Over
-
-    def _miss(self, fault: StreamFault, place: Place) -> None:
-        """Another connection of the lane will pass this place, and may be cut there."""
-        self._lane.give_back(place.sequence, fault)
-        self._record("cut.missed", route="stream", fault=fault, **place.facts())
 
     def _lose_answer(self) -> None:
         self._silent = True

@@ -156,6 +156,33 @@ async def test_a_reset_after_a_large_event_loses_none_of_it(tmp_path):
         assert (read.endswith(BIG), how) == (True, "reset")
 
 
+async def test_a_client_that_leaves_before_the_boundary_is_not_cut(tmp_path):
+    """It went away with the event on its way: the cut is left for the next connection, and the history says so."""
+    answer = chunked(ATTACHED, EVENTS[0], BIG, EVENTS[2])
+    async with stage(tmp_path, answer, cut("rst", 2)) as gate:
+        reader, writer = await gate.client(STREAM)
+        async with asyncio.timeout(LIMIT_S):
+            await reader.readuntil(EVENTS[0])
+            await gate.until("event", 2)
+        writer.transport.abort()  # with bytes unread: the gate is told by a reset
+        await gate.until("cut.missed")
+        read, how = await gate.ask(STREAM)
+        assert (read.endswith(BIG), how) == (True, "reset")
+
+
+async def test_a_client_that_closes_at_the_last_event_was_cut_there(tmp_path):
+    """It has the settling event and needs no more; the cut came between it and the end of the stream."""
+    async with stage(tmp_path, chunked(ATTACHED, BIG), cut("stall", 2)) as gate:
+        reader, writer = await gate.client(STREAM)
+        async with asyncio.timeout(LIMIT_S):
+            await reader.readuntil(b"id: e1.2")
+            while not (await reader.read(1_000_000)).endswith(b"x\n\n"):
+                pass
+        writer.close()
+        await gate.until("close")
+        assert [record["sequence"] for record in gate.told("cut.fired")] == [2]
+
+
 async def test_a_stall_keeps_the_connection_open_and_silent(tmp_path):
     """Nothing more comes, nothing more goes up, and only the client's close ends it."""
     async with stage(tmp_path, chunked(ATTACHED, *EVENTS), cut("stall", 2), close=False) as gate:
