@@ -104,6 +104,8 @@ class Engine:
         self._scopes: set[anyio.CancelScope] = set()
         self._callers: dict[anyio.CancelScope, anyio.Event] = {}
         self._leaving: dict[tuple[int, str], anyio.Event] = {}
+        self.abandoned: dict[tuple[int, str], Callable[[], Awaitable[None]]] = {}
+        """Leases whose reader was collected, and how to give them back; whoever takes such a lease next does that first."""
         self._followed: dict[int, Followed] = {}
         self._turns: dict[int, Turn] = {}
         self._leases: dict[tuple[int, str], Lease] = {}
@@ -292,6 +294,9 @@ class Engine:
 
     async def take(self, run: int, consumer: str) -> Lease | Busy:
         """Take a lease; it is renewed until it is given back. Cancelled, none stays behind."""
+        forgotten = self.abandoned.pop((run, consumer), None)
+        if forgotten is not None:
+            await forgotten()
         before = self._leaving.get((run, consumer))
         if before is not None:
             await before.wait()

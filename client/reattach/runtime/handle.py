@@ -212,12 +212,18 @@ class Handle:
 
     def abandon(self) -> None:
         """Detach, some time, without waiting: the application dropped its handle. From any thread, also while collecting."""
-        if self.consumption is not None and self.engine.pid == os.getpid() and not self.engine.closed:
-            self.engine.inbox(self._detach_later)
+        consumption, engine = self.consumption, self.engine
+        if consumption is None or engine.pid != os.getpid() or engine.closed:
+            return
+        if consumption.lease is not None:
+            engine.abandoned[consumption.lease.run, consumption.lease.consumer] = self.detach
+        engine.inbox(lambda: None if engine.closed else engine.spawn(self._detach_forgotten))
 
-    def _detach_later(self) -> None:
-        if not self.engine.closed:
-            self.engine.spawn(self.detach)
+    async def _detach_forgotten(self) -> None:
+        lease = None if self.consumption is None else self.consumption.lease
+        if lease is not None:
+            self.engine.abandoned.pop((lease.run, lease.consumer), None)
+        await self.detach()
 
     # confirming ------------------------------------------------------------------------------------------------------
 

@@ -51,7 +51,7 @@ async def test_a_lost_answer_sends_the_same_key_again_and_makes_one_run(face, jo
 
 async def test_a_start_that_was_never_answered_goes_on_in_the_next_process(face, journal):
     """The first client gives up; the next one sends the stored body under the stored key, and lists it before."""
-    server, args = in_memory(creates=[Trip(lost="after")] * 40)
+    _, args = in_memory(creates=[Trip(lost="after")] * 40)
     async with face.client(journal=journal, **args) as client:
         with pytest.raises(errors.ReconnectExhausted, match="not answered") as caught:
             await client.start("work", key="k")
