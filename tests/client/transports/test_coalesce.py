@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import h11
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reattach.transports.coalesce import LONGEST_HEAD, LONGEST_SIZE_LINE, Coalescer
@@ -130,6 +130,7 @@ bodies = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(body=bodies, data=st.data())
 def test_any_bytes_in_any_cut_mean_the_same(body: bytes, data: st.DataObject) -> None:
     """After every read, and at the end of the connection: the same heads, body, trailers and errors, nothing held back."""

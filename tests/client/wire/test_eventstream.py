@@ -11,7 +11,7 @@ from time import process_time
 import httpx
 import httpx_sse
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client.wire.standard import Reading, interpret
@@ -208,6 +208,7 @@ bodies = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(body=bodies, data=st.data(), limit=st.sampled_from([LIMIT, LIMIT, 60, 20, 8]))
 def test_any_bytes_in_any_cut_are_read_as_the_standard_says(body: bytes, data: st.DataObject, limit: int) -> None:
     """Frames, last id, retry, whether an event grows and whether one is too large depend on the bytes alone."""
@@ -218,6 +219,7 @@ def test_any_bytes_in_any_cut_are_read_as_the_standard_says(body: bytes, data: s
         assert read(chunks, limit) == expected, chunks
 
 
+@settings(deadline=None)
 @given(body=bodies)
 def test_usual_blocks_after_any_beginning(body: bytes) -> None:
     """What came before changes nothing in how whole blocks of the usual shapes are read, which take a path of their own."""
@@ -236,6 +238,7 @@ ORACLE_PIECES = [
 ]  # fmt: skip
 
 
+@settings(deadline=None)
 @given(
     blocks=st.lists(st.lists(st.sampled_from(ORACLE_PIECES), max_size=6), max_size=5),
     ends=st.sampled_from([b"\n", b"\r\n"]),
@@ -379,18 +382,15 @@ SHAPES = {
 def test_work_grows_with_the_bytes(shape: str) -> None:
     """Eight times the bytes cost about eight times the processor's time; 64 times would be quadratic, 32 is the bound.
 
-    Processor time, not time, and the best of three; the large case is 16 MiB, 400,000 lines or 100,000 events.
+    Processor time, not time, and one of three is enough; the large case is 16 MiB, 400,000 lines or 100,000 events.
     """
 
     def cost(n: int) -> float:
-        chunks = SHAPES[shape](n)
-        spent = []
-        for _ in range(3):
-            decoder = Decoder(1 << 25)
-            begin = process_time()
-            for chunk in chunks:
-                decoder.feed(chunk)
-            spent.append(process_time() - begin)
-        return min(spent)
+        chunks, decoder = SHAPES[shape](n), Decoder(1 << 25)
+        begin = process_time()
+        for chunk in chunks:
+            decoder.feed(chunk)
+        return process_time() - begin
 
-    assert cost(8) <= 32 * max(cost(1), 0.0005)
+    bound = 32 * max(0.0005, min(cost(1) for _ in range(3)))
+    assert any(cost(8) <= bound for _ in range(3))
