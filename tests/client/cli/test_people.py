@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from client_cli_screen import Screen, Terminal
@@ -61,6 +61,8 @@ def test_the_updating_line_stands_below_the_text_and_counts_down():
     columns=st.integers(5, 20),
     rows=st.integers(3, 30),
 )
+@example(texts=["abcde", "fgh"], columns=5, rows=12)  # the text ends in the last column
+@example(texts=["ab"] * 9, columns=5, rows=3)  # the text ends in the last row
 def test_the_updating_line_never_harms_the_text(texts, columns, rows):
     """Drawn after every piece, at any column and at the bottom of the screen: what is left is the text alone."""
     stage, plain = Stage(columns, rows), Screen(columns, rows)
