@@ -5,6 +5,8 @@ Found by the client's command line through the entry-point group `reattach.comma
 """
 
 import argparse
+import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any, NoReturn
 
 _USAGE = 64
 _EVENTS, _SEED = 132, 7
+_NEEDED = ("starlette", "uvicorn", "yaml")  # by the server, which is a process of its own: better said before it starts
 
 
 def demo(subparsers: "argparse._SubParsersAction[Any]") -> None:
@@ -41,13 +44,12 @@ def demo(subparsers: "argparse._SubParsersAction[Any]") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Play the demo that the arguments ask for; return the exit code."""
-    try:
-        from reattach_chaos.demo.command import Options, run
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0].startswith("reattach"):
-            raise
-        print(f"reattach demo needs {error.name}: pip install 'reattach[chaos]'", file=sys.stderr)
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        print(f"reattach demo: {', '.join(missing)} not installed. Run: pip install 'reattach[chaos]'", file=sys.stderr)
         return _USAGE
+    from reattach_chaos.demo.command import Options, run
+
     return run(
         Options(
             recording=args.recording,
@@ -63,8 +65,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _no_color() -> bool:
-    import os
-
     return bool(os.environ.get("NO_COLOR"))
 
 

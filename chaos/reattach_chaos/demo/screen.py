@@ -112,7 +112,9 @@ def _row(name: str, middle: str, count: int, total: int, note: str) -> str:
 
 
 def _bar(count: int, total: int) -> str:
-    return "#" * (BAR * count // total) if count else "waiting" if total else "none"
+    if not count:
+        return "waiting" if total else "none"
+    return "#" * (BAR if count >= total else min(BAR - 1, round(BAR * count / total)))
 
 
 def _short(event_id: str) -> str:
