@@ -105,8 +105,8 @@ def judge_showing(log: Sequence[Logged], showing: Showing) -> Judgement:
 
 
 def judge_runs(runs: int, creates: int) -> list[Anomaly]:
-    """One piece of work is one run, however often it was asked for."""
-    if runs == 1:
+    """One piece of work is one run, however often it was asked for. None at all is not proven wrong: nothing was played."""
+    if runs <= 1:
         return []
     message = f"{creates} creates made {runs} runs: the work was started and paid for {runs} times"
     return [Anomaly(kind="second run", who="create", sequence=None, message=message)]

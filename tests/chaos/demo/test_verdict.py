@@ -95,7 +95,7 @@ def test_a_second_run_is_proven_wrong():
 
 def test_an_empty_log_is_not_known():
     """Nothing was played: nothing was lost, and nothing was shown to hold."""
-    assert decide(Played()).exit_code == 1  # no run at all
+    assert decide(Played()).exit_code == 3
     demo = played()
     demo.log = []
     demo.showings = []
