@@ -186,7 +186,7 @@ SERVERS: dict[str, Answer | None] = {
 async def test_two_cancellations_leak_nothing(
     wire: Wire, server: str, doing: Callable[[Wire, str], Awaitable[None]], settles: Settles
 ) -> None:
-    """Cancelled at any turn of the loop and once more 0 to 3 turns later: no descriptor stays, the next request works."""
+    """B37: cancelled at any turn of the loop and once more 0 to 3 turns later: no descriptor stays, the next request works."""
     before = descriptors()
     with Origin(SERVERS[server]) as origin:
         for number in range(ROUNDS):
@@ -231,7 +231,7 @@ async def test_scopes_that_end_leak_nothing(
 
 
 async def test_churn_leaves_the_next_request_working(wire: Wire, settles: Settles) -> None:
-    """Twenty workers, each cancelled within milliseconds, again and again: nothing is used up."""
+    """B36: twenty workers, each cancelled within milliseconds, again and again: nothing is used up."""
     before = descriptors()
     with Origin(until_gone(CHUNKED + chunk(event(1)))) as origin:
 
