@@ -89,7 +89,7 @@ def needs_of(row: RunRow, applied: int) -> Needs:
     """
     if row.needs == "reconcile":
         return "reconcile"
-    if row.needs == "repair":
+    if row.needs == "repair" and row.committed.position == 0:  # once it is attached the server replays: an ordinary run
         return "repair"
     if row.outcome is None:
         return "follow"
