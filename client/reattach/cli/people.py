@@ -192,9 +192,9 @@ class People:
             return ""
         if quiet < SOON and told.phase in ("live", "replaying"):
             return ""
-        parts = [str(told), f"{_events(self._events)} shown" if self._events else "", self._cursor]
-        parts += [f"{name} is running" for name in self._tools.values()]
-        return ", ".join(part for part in parts if part) + f" ({quiet:.0f} s)"
+        parts = [str(told), *(f"{name} is running" for name in self._tools.values())]
+        parts += [f"{_events(self._events)} shown" if self._events else "", self._cursor]
+        return f"{quiet:.0f} s: " + ", ".join(part for part in parts if part)
 
     # the end ---------------------------------------------------------------------------------------------------------
 

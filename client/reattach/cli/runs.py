@@ -14,7 +14,7 @@ from reattach.runtime import outcomes
 from reattach.stores.base import RunRow, Store
 from reattach.stores.entry import outcome_of
 
-_DROPPED_FIRST = ("AGE", "CURSOR", "SERVER")  # where the terminal is too narrow
+_DROPPED_FIRST = ("AGE", "CURSOR", "SERVER", "STATUS", "KEY")  # where the terminal is too narrow
 
 
 def add(subparsers: Any) -> None:

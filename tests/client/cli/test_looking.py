@@ -42,6 +42,16 @@ def test_runs_of_one_server_only(reattach, server, play):
     assert [(each["key"], each["run"], each["server"]) for each in only] == [("there", None, "http://127.0.0.1:9")]
 
 
+def test_a_narrow_terminal_gets_fewer_columns(reattach, server, play, monkeypatch):
+    """What a run needs stays to the last; a pipe gets them all."""
+    reattach("run", server.url, "--data", play("endless"), "--key", "narrow", "--timeout", "1", "-q")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "44")
+    header, row, _ = reattach("runs").out.splitlines()
+    assert header.split() == ["RUN", "KEY", "NEEDS"]
+    assert len(row) <= 44
+
+
 @pytest.mark.parametrize(("seconds", "told"), [(0.2, "0 s"), (61, "1 min"), (7_300, "2 h"), (90_000, "1 d")])
 def test_an_age_is_told_in_its_largest_unit(seconds, told):
     assert age(seconds) == told

@@ -85,7 +85,7 @@ def test_all_is_well_is_an_empty_line():
     stage.after(0.5)
     assert stage.screen.text == "text"
     stage.after(1.5)
-    assert stage.screen.text == "text\nlive, 1 event shown, e1.4 (2 s)"
+    assert stage.screen.text == "text\n2 s: live, 1 event shown, e1.4"
 
 
 def test_a_running_tool_is_named_on_the_updating_line():
