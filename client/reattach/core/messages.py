@@ -95,7 +95,9 @@ class Attached(NamedTuple):
     """The caller follows the run, and the journal was read. `committed` is where to go on.
 
     `known` holds (sequence, dedupe, digest) of the newest events of this incarnation; `outcome` is there if the journal holds
-    the end; `before` says that this journal attached or created the run before.
+    the end; `before` says that this journal attached or created the run before. With keep="cursor", `committed` is the applied
+    mark (at the beginning it still names the epoch that was followed, or a replaced log would go unnoticed), `known` is empty, and
+    `outcome` is there only if nothing is to be delivered again.
     """
 
     committed: Mark

@@ -427,9 +427,9 @@ class Stage:
 
     def _seen(self, w: World, entry: Entry, *, again: bool) -> World:
         shown = w.shown
-        if self.scene.on_gap == "continue" and w.causes & {"losetail", "badcursor"}:
-            # The oldest event kept is where another log begins: what was seen before the gap belongs to the old one.
-            shown = shown[max((i for i, each in enumerate(shown) if each.gap), default=0) :]
+        if "badcursor" in w.causes or (self.scene.on_gap == "continue" and "losetail" in w.causes):
+            # The log may begin again at the oldest event kept, or twice at one boundary: what was seen before is the old one's.
+            shown = shown[max((i + 1 for i, each in enumerate(shown) if each.gap), default=0) :]
         if entry in shown:
             if not again:
                 raise Violation("doubled")
@@ -450,11 +450,13 @@ class Stage:
     def boot(self, w: World, *, before: bool = True, old: tuple[Write, ...] = ()) -> World:
         """A new subscription on the same journal, in this process (`old`: its commits may still settle) or a new one."""
         journal, mark = w.journal, w.mark
-        again_to = len(journal)
+        again_to = max(w.again_to, len(journal))  # a second crash before the first was made up for lowers nothing
         if self.scene.keep == "cursor" and "applied" not in self.scene.without:
             journal = journal[: w.applied]
-            mark = mark_of(journal)
-            w = w._replace(ended=w.ended and len(journal) == again_to)
+            # At the beginning the epoch that was followed is still known: another one is another log.
+            followed = w.journal[0].epoch if w.journal else w.mark.epoch
+            mark = mark_of(journal) if journal else Mark(epoch=followed)
+            w = w._replace(ended=w.ended and len(journal) == len(w.journal))
         begins = max((i + 1 for i, entry in enumerate(journal) if entry.gap), default=0)
         known = tuple(
             (None if self.scene.opaque else e.sequence, str(e.id), str(e.id).encode()) for e in journal[begins:]
@@ -480,8 +482,6 @@ class Stage:
             asks=(),
         )
         ended = OUTCOME if w.ended or (journal and journal[-1].ends) else None
-        if len(journal) < again_to:
-            ended = None  # the end is known, but events before it are not here: they are asked for again
         return self.tell(w, m.Attached(mark, known if self.scene.keep == "events" else (), ended, before))
 
     def settle(self, w: World) -> tuple[World, bool]:
