@@ -156,6 +156,8 @@ class AsyncRun:
         if end.error is not None:
             raise end.error
         self._ended = True
+        with suppress(errors.Closed):
+            await engine.during(self._handle().known)  # so that `needs` tells what it needs now
         raise StopAsyncIteration
 
     async def _consume(self) -> Consumption:

@@ -42,7 +42,7 @@ def soon_in_this_loop() -> Soon:
 
 
 class Inbox:
-    """Work for a loop from other threads, done in order by one of its tasks: a bare callback of asyncio may open no scope and no task.
+    """Work for a loop from other threads, done in order by one of its tasks: a bare callback of asyncio may open no scope.
 
     Args:
         soon: The way back into the loop.

@@ -97,7 +97,7 @@ async def test_a_client_that_was_never_used_closes(face, journal):
 
 
 async def test_closing_while_waiting_to_reconnect_ends_it(face):
-    server, args = in_memory(story=QUIET, legs=[Leg(lost=True)] * 99, jumps=False)
+    _server, args = in_memory(story=QUIET, legs=[Leg(lost=True)] * 99, jumps=False)
     facts = Facts()
     async with face.client(journal=":memory:", observer=facts, **args) as client:
         run = await client.start("work", key="k")
