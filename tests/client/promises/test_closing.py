@@ -162,7 +162,7 @@ async def test_a_cancelled_consumer_loses_nothing(face):
         server.perform(server.run, Beat())
         server.perform(server.run, Beat())
         events += await collected(run, 1)
-        with pytest.raises(TimeoutError):
+        with pytest.raises(TimeoutError):  # noqa: PT012 (what is entered or left raises)
             async with asyncio.timeout(0):
                 async for _ in run:
                     await asyncio.sleep(60)

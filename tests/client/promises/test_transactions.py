@@ -240,7 +240,7 @@ async def test_open_for_too_long_it_is_rolled_back_and_the_next_statement_says_s
     async with face.client(**stage) as client:
         run = await client.start("work", key="k")
         await anext(run)
-        with pytest.raises(errors.StoreBusy, match=r"was open for 0\.05 s and was rolled back"):
+        with pytest.raises(errors.StoreBusy, match=r"was open for 0\.05 s and was rolled back"):  # noqa: PT012 (what is entered or left raises)
             async with run.transaction() as tx:
                 await tx.execute(ROW, ("x", 1))
                 await face.beside(lambda: client.start("more", key="k2")).result()  # it waits until time is over
@@ -256,7 +256,7 @@ async def test_a_full_disk_undoes_all_and_the_event_comes_again(face, stage, jou
         run = await client.start("work", key="k")
         await run.wait()
         await anext(run)
-        with pytest.raises(sqlite3.OperationalError, match="full"):
+        with pytest.raises(sqlite3.OperationalError, match="full"):  # noqa: PT012 (what is entered or left raises)
             async with run.transaction() as tx:
                 await tx.execute("PRAGMA page_count")
                 await tx.call(fill)
@@ -311,6 +311,6 @@ async def test_there_is_none_without_an_event_in_hand_or_without_sql(face, stage
     async with face.client(journal=":memory:", **args) as client:
         run = await client.start("work", key="k")
         await anext(run)
-        with pytest.raises(errors.UsageError, match="no transaction here: .*Use a SQLite journal"):
+        with pytest.raises(errors.UsageError, match=r"no transaction here: .*Use a SQLite journal"):
             async with run.transaction() as tx:
                 await tx.execute("SELECT 1")

@@ -1,0 +1,155 @@
+"""The arrows of the architecture, held by the import graph; and the sizes of files."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = {"reattach": ROOT / "client", "reattach_mockserver": ROOT / "mockserver", "reattach_chaos": ROOT / "chaos"}
+
+
+def modules():
+    found = {}
+    for package, folder in PACKAGES.items():
+        for path in sorted((folder / package).rglob("*.py")):
+            name = ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
+            found[name] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(name):
+    """Return (module, whether only a type checker or a function reads it) of everything that a module imports."""
+    tree = ast.parse(MODULES[name].read_text())
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name}: imports are absolute"
+            module = node.module or ""
+            for alias in node.names:
+                whole = f"{module}.{alias.name}"
+                found.add(whole if whole in MODULES else module)
+    return found
+
+
+def room(name):
+    """Return the room of the client that a module lives in: the first folder, or the file."""
+    return name.split(".")[1] if "." in name else ""
+
+
+ROOMS = {
+    # who            may import (of reattach)
+    "model": set(),
+    "policy": set(),
+    "errors": {"model"},
+    "observe": set(),
+    "core": {"core", "model", "policy"},
+    "wire": {"wire"},
+    "transports": {"transports", "wire"},
+    "profiles": {"profiles", "core", "model", "wire"},
+    "stores": {"stores", "core", "model"},
+    "runtime": {"runtime", "core", "errors", "model", "observe", "policy", "profiles", "stores", "transports"},
+    "run": {"runtime", "core", "errors", "model", "stores", "client"},
+    "async_run": {"runtime", "core", "errors", "model", "stores", "async_client"},
+    "client": {"run", "runtime", "model", "observe", "policy", "profiles", "stores", "transports", "errors"},
+    "async_client": {
+        "async_run",
+        "runtime",
+        "model",
+        "observe",
+        "policy",
+        "profiles",
+        "stores",
+        "transports",
+        "errors",
+    },
+}
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name.startswith("reattach.")])
+def test_the_arrows_inside_the_client(name):
+    if room(name) in ("testing", "cli", ""):
+        pytest.skip("uses every room by purpose")
+    for target in imports(name):
+        if target == "reattach" or target.startswith("reattach."):
+            told = room(target) or room(f"x.{target.removeprefix('reattach')}")
+            if target == "reattach":
+                told = "errors"  # `from reattach import errors`; what else it imports is named as a module
+            assert told in ROOMS[room(name)], f"{name} imports {target}"
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in MODULES if n.startswith(("reattach.core", "reattach.wire", "reattach.model"))]
+)
+def test_the_pure_rooms_import_nothing_but_the_standard_library(name):
+    """No clock, no chance, no waiting, no log either."""
+    for target in imports(name) - {"reattach"}:
+        top = target.partition(".")[0]
+        assert top == "reattach" or top in sys.stdlib_module_names, f"{name} imports {target}"
+        banned = {"time", "random", "logging", "asyncio", "threading", "socket", "os", "sqlite3", "concurrent"}
+        assert top not in banned, f"{name} imports {target}"
+
+
+def test_the_client_never_imports_the_other_packages():
+    for name in MODULES:
+        if name.split(".")[0] == "reattach":
+            assert not {t for t in imports(name) if t.startswith(("reattach_mockserver", "reattach_chaos"))}, name
+
+
+def test_the_server_uses_nouns_and_profiles_never_decisions():
+    allowed = ("reattach.model", "reattach.profiles", "reattach.cli", "reattach_mockserver")
+    for name in MODULES:
+        if name.split(".")[0] == "reattach_mockserver":
+            ours = {target for target in imports(name) if target.split(".")[0].startswith("reattach")}
+            wrong = {target for target in ours if not target.startswith(allowed)}
+            assert not wrong, f"{name} imports {wrong}"
+
+
+def test_the_chaos_kit_uses_nouns_the_public_door_and_testing():
+    allowed = ("reattach.model", "reattach.testing", "reattach.cli", "reattach_mockserver", "reattach_chaos")
+    for name in MODULES:
+        if name.split(".")[0] == "reattach_chaos":
+            ours = {target for target in imports(name) if target.split(".")[0].startswith("reattach")}
+            wrong = {target for target in ours if target != "reattach" and not target.startswith(allowed)}
+            assert not wrong, f"{name} imports {wrong}"
+
+
+def test_sqlite_httpx_and_tenacity_are_each_named_in_one_room():
+    homes = {
+        "sqlite3": ("reattach.stores.sqlite",),
+        "httpx": ("reattach.transports",),
+        "httpcore": ("reattach.transports",),
+        "tenacity": ("reattach.runtime.calls",),
+    }
+    for name in MODULES:
+        if name.split(".")[0] != "reattach":
+            continue
+        for library in imports(name) & set(homes):
+            assert name.startswith(homes[library]), f"{name} imports {library}"
+
+
+@pytest.mark.parametrize("name", list(MODULES))
+def test_no_file_has_more_than_five_hundred_lines(name):
+    if ".scenarios.ready" in name or name == "reattach.testing.stores":
+        pytest.skip("data, or a suite of tests")
+    assert len(MODULES[name].read_text().splitlines()) <= 500
+
+
+def test_no_class_of_a_library_is_in_a_public_signature():
+    for name in ("reattach.client", "reattach.async_client", "reattach.run", "reattach.async_run"):
+        text = MODULES[name].read_text()
+        assert "httpx." not in text.replace("httpx.AsyncClient, used", ""), name
+        assert not {
+            target for target in imports(name) if target.split(".")[0] in ("httpx", "sqlite3", "tenacity", "trio")
+        } - {"trio"}
+
+
+def test_there_are_no_drawers_for_everything():
+    for name in MODULES:
+        assert name.rpartition(".")[2] not in ("utils", "util", "helpers", "common", "misc"), name
