@@ -154,6 +154,8 @@ class Native:
             sequence = state.get("sequence")
             if type(sequence) is not int or sequence < 0:
                 raise ValueError("no sequence")
+            if CURSOR.match(required_text(state, "cursor")) is None:
+                raise ValueError("no cursor")  # it will be sent back in a header
             mark = Mark(
                 0, required_text(state, "epoch"), sequence, maybe(state, "cursor_id"), required_text(state, "cursor")
             )

@@ -40,6 +40,8 @@ class NativeReader:
                     told.append(Received(tuple(batch)))
                     batch = []
                 told.append(control)
+                if isinstance(control, Refused):
+                    return tuple(told)
                 continue
             arrival = self._arrival(frame)
             if isinstance(arrival, Refusal):
@@ -53,7 +55,7 @@ class NativeReader:
             told.append(Received(tuple(batch)))
         return tuple(told)
 
-    def _control(self, frame: Frame) -> Opened | Closing | None:
+    def _control(self, frame: Frame) -> Opened | Closing | Refused | None:
         try:
             data = json_object(frame.data)
         except ValueError:
@@ -64,7 +66,13 @@ class NativeReader:
             return None
         cursor = maybe(data, "cursor")
         place = CURSOR.match(cursor) if cursor else None
-        self._epoch = maybe(data, "epoch") or (place[1] if place else None)
+        epoch = maybe(data, "epoch") or (place[1] if place else None)
+        if (cursor and place is None) or (epoch is not None and CURSOR.match(f"{epoch}.0") is None):
+            # It would be sent back in a header: judged before it is kept, or every later attach fails for its sake (B10).
+            return Refused(
+                Refusal(Why.FOREIGN, f"a stream with cursor {str(cursor)[:80]!r} of epoch {str(epoch)[:80]!r}")
+            )
+        self._epoch = epoch
         beat = data.get("heartbeat_ms")
         heartbeat = beat / 1000.0 if isinstance(beat, int | float) and not isinstance(beat, bool) else None
         cursor_id = data.get("cursor_id", UNSTATED)
@@ -120,7 +128,7 @@ class NativeReader:
             prev if type(prev) is str or prev is None else UNSTATED,
             epoch,
             sequence,
-            cursor if epoch is not None else (frame.id or None),
+            None if epoch is None else cursor,
             identity,
             digest_of(frame.data),
             type_,
