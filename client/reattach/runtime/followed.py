@@ -124,7 +124,8 @@ class Followed:
         outcome = None if row.outcome is None else outcome_of(row.outcome, run_id)
         subscription = Subscription(engine, row, lease, self.feed, self.on_gap)
         self._subscription = subscription
-        before = row.status != "" or row.committed.position > 0
+        # A row that was only adopted by its id says nothing about the server; one with a key, a status or an event does.
+        before = row.key is not None or row.status not in ("", "unknown") or row.committed.position > 0
         subscription.begin(known, Attached(row.committed, identities, outcome, before))
 
     async def _look_on(self) -> None:
