@@ -10,8 +10,6 @@ from reattach.testing.body import Body
 from reattach.testing.model_run import Logged, ModelRun
 from reattach.testing.plans import Leg
 
-HEARTBEAT_MS = 15_000
-
 
 class Line:
     """A subscriber of one run.
@@ -21,19 +19,24 @@ class Line:
         run: The run.
         sequence: The number that it goes on after.
         leg: The plan.
-        over: Called once when nothing more is sent on it.
+        heartbeat_ms: Milliseconds between two signs of life at most.
+        over: Called once when nothing more is sent on it, with how it ends: "fin", "reset", "stall" or "hold".
     """
 
-    def __init__(self, clock: Clock, run: ModelRun, sequence: int, leg: Leg, over: Callable[[Line], None]) -> None:
+    def __init__(
+        self, clock: Clock, run: ModelRun, sequence: int, leg: Leg, heartbeat_ms: int, over: Callable[[Line, str], None]
+    ) -> None:
         self.body = Body()
         self.epoch = run.epoch
         self._clock = clock
         self._run = run
         self._leg = leg
         self._over = over
+        self._heartbeat_ms = heartbeat_ms
         self._blocks = 0
         self._pending = bytearray()
         self._ended = False
+        self._held = False
         self._skipped = 0
         self._beat: Alarm | None = None
         self._next = max(run.first, sequence + 1 - leg.again)
@@ -42,7 +45,16 @@ class Line:
             before = run.at(sequence)
             cursor_id = before.id if before else run.forgotten_id
         if leg.attached:
-            self._send(frames.attached(sequence, run_id=run.id, epoch=run.epoch, last=run.last, cursor_id=cursor_id))
+            self._send(
+                frames.attached(
+                    sequence,
+                    run_id=run.id,
+                    epoch=run.epoch,
+                    last=run.last,
+                    cursor_id=cursor_id,
+                    heartbeat_ms=heartbeat_ms,
+                )
+            )
         else:
             self._blocks = 1
             self._maybe_cut()
@@ -103,9 +115,11 @@ class Line:
             self.body.fin()
         elif how == "reset":
             self.body.reset()
-        if self._beat is not None:
+        self._held = how == "hold"
+        if self._beat is not None and not self._held:
             self._beat.cancel()
-        self._over(self)
+        self._over(self, how)
+        self._begin_beat()
 
     def _flush(self) -> None:
         if self._pending:
@@ -115,15 +129,17 @@ class Line:
             self._pending.clear()
 
     def _begin_beat(self) -> None:
-        if not self._ended and self._beat is None:
-            self._beat = self._clock.call_at(self._clock.now() + HEARTBEAT_MS / 1500.0, self._send_beat)
+        if (self._held or not self._ended) and self._beat is None:
+            self._beat = self._clock.call_at(self._clock.now() + self._heartbeat_ms / 1500.0, self._send_beat)
 
     def _send_beat(self) -> None:
         self._beat = None
-        if not self._ended:
+        if self._held or not self._ended:
             if self.body.closed.is_set():
-                self._ended = True
-                self._over(self)
+                self._held = False
+                if not self._ended:
+                    self._ended = True
+                    self._over(self, "stall")
                 return
             self.body.send(frames.HEARTBEAT)
             self._begin_beat()

@@ -41,6 +41,7 @@ class MemoryServer:
         creates: Plans for creates.
         statuses: Plans for status reads.
         snapshots: Plans for snapshot reads.
+        heartbeat_ms: What a stream states and keeps, in milliseconds.
     """
 
     def __init__(
@@ -52,12 +53,16 @@ class MemoryServer:
         creates: Iterable[Trip] = (),
         statuses: Iterable[Trip] = (),
         snapshots: Iterable[Trip] = (),
+        heartbeat_ms: int = 15_000,
     ) -> None:
         self.wire = Wire(clock=clock, server=self)
         self.runs: dict[str, ModelRun] = {}
         self.attached: Callable[[Sent], None] | None = None
         """Called with every attach, before it is answered."""
+        self.ended: Callable[[str], None] | None = None
+        """Called when nothing more comes on a connection that the client still has: "fin", "reset", "stall" or "hold"."""
         self._clock = clock
+        self._heartbeat_ms = heartbeat_ms
         self._beats = tuple(beats)
         self._legs = deque(legs)
         self._trips = {"create": deque(creates), "status": deque(statuses), "snapshot": deque(snapshots)}
@@ -135,7 +140,7 @@ class MemoryServer:
             return as_stream(place)
         if run.settled and place == run.last and not leg.again:
             return StreamAnswer(status=204, headers={}, delay=leg.delay)
-        line = Line(self._clock, run, place, leg, self._line_over)
+        line = Line(self._clock, run, place, leg, self._heartbeat_ms, self._line_over)
         if not line.over:
             self._lines[run.id].append(line)
         return StreamAnswer(headers={"content-type": leg.content_type}, body=line.body, delay=leg.delay)
@@ -214,7 +219,9 @@ class MemoryServer:
         match = _RUN.match(sent.path.partition("?")[0])
         return self.runs.get(match[1]) if match else None
 
-    def _line_over(self, line: Line) -> None:
+    def _line_over(self, line: Line, how: str) -> None:
+        if self.ended is not None and not line.body.closed.is_set():
+            self.ended(how)
         for lines in self._lines.values():
             if line in lines:
                 lines.remove(line)

@@ -6,6 +6,7 @@ connection and no time.
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
 from reattach.testing import frames
@@ -25,6 +26,11 @@ class Logged(NamedTuple):
     def block(self) -> bytes:
         """The event as it travels on a stream."""
         return frames.block(self.text, id=f"{self.epoch}.{self.sequence}", event=self.type)
+
+    def holds(self, data: Any) -> bool:
+        """Whether this is the event's payload."""
+        told: Any = json.loads(self.text)["data"]
+        return bool(told == data)
 
 
 class ModelRun:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-How = Literal["fin", "reset", "stall"]
-"""How a connection ends: cleanly, broken, or by silence while it stays open."""
+How = Literal["fin", "reset", "stall", "hold"]
+"""How a connection ends: cleanly, broken, by silence while it stays open, or held back: heartbeats go on, events do not come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
