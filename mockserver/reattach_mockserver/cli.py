@@ -5,6 +5,7 @@ Where the words come from: the surface page, section 2. Checked by tests/mockser
 
 import argparse
 import asyncio
+import importlib.util
 import ipaddress
 import json
 import os
@@ -19,6 +20,7 @@ from typing import Any, NoReturn
 _BAD_ARGUMENTS = 64
 _NOT_KNOWN = 3
 _INTERRUPTED, _TERMINATED = 130, 143
+_NEEDED = ("starlette", "uvicorn", "yaml")  # by the extra; found before a file is read, since one may be YAML
 
 
 class _Wrong(Exception):
@@ -101,13 +103,12 @@ def _run(args: argparse.Namespace) -> int:
             f"--host {args.host} is reachable from elsewhere and no token would be asked for. "
             "Name a file with --tokens, or say --no-auth if that is meant."
         )
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise _Wrong(f"{', '.join(missing)} not installed. Run: pip install 'reattach[mockserver]'")
     settings = _settings(args)
-    try:
-        from reattach_mockserver.host import bind
-    except ImportError as missing:
-        raise _Wrong(
-            f"{missing.name} is not installed. Install it with: pip install 'reattach[mockserver]'"
-        ) from missing
+    from reattach_mockserver.host import bind
+
     try:
         listener = bind(args.host, args.port)
     except OSError as error:

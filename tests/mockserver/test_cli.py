@@ -1,6 +1,7 @@
 """`reattach serve`: what it prints, what it refuses, how it ends."""
 
 import argparse
+import importlib.util
 import json
 import os
 import signal
@@ -124,6 +125,14 @@ def test_what_cannot_be_done_is_said_in_one_line(capsys, arguments, code, words)
     errors = capsys.readouterr().err
     assert words in errors
     assert errors.count("\n") == 1
+
+
+def test_a_missing_extra_is_named_with_the_install_line_before_any_file_is_read(monkeypatch, capsys):
+    """A scenario is YAML, and reading it must not be where the missing reader is found out: 64 and one line."""
+    there = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "yaml" else there(name, *more))
+    assert cli.main(["--scenario", "no-such-file.yaml"]) == 64
+    assert capsys.readouterr().err == "reattach serve: yaml not installed. Run: pip install 'reattach[mockserver]'\n"
 
 
 @pytest.mark.parametrize("arguments", [["--port", "70000"], ["--port", "x"], ["--port", "-1"], ["--dialect", "x"]])
