@@ -20,14 +20,13 @@ from reattach_chaos.demo.screen import Screen
 from reattach_chaos.demo.server_log import LogUnreadable
 from reattach_chaos.demo.stage import Piece, Played, Stage
 from reattach_chaos.demo.verdict import GOOD, NOT_KNOWN, Verdict, decide
-from reattach_mockserver.scenarios.demo import LEAST_EVENTS, demo_script
+from reattach_mockserver.scenarios.demo import FRAME_EVENTS, LEAST_EVENTS, demo_script
 from reattach_mockserver.scenarios.dump import dump_script
 from reattach_mockserver.scenarios.errors import RecordingError
 from reattach_mockserver.scenarios.recording import load_recording
 from reattach_mockserver.scenarios.script import Say, Script, Step, Tool, Wait
 
 USAGE, INTERRUPTED, TERMINATED = 64, 130, 143
-FRAME_EVENTS = 3  # of every run: `run.created`, `run.started` and the settling event
 MOST_EVENTS = 5000
 FIRST_WAIT_MS, PLAY_MS, MOST_PACE_MS = 1_000, 6_600, 60
 

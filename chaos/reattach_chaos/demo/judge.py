@@ -35,6 +35,7 @@ SETTLING = {
     "run.cancelled": "cancelled",
     "run.paused": "requires_action",
 }
+"""The type of a settling event → the status of a run that it settled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

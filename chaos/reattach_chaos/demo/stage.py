@@ -15,6 +15,7 @@ from typing import Any, Literal
 from reattach_chaos.demo.cast import cast, gate_plan
 from reattach_chaos.demo.child import Child, ChildFailed
 from reattach_chaos.demo.cuts import Cuts
+from reattach_chaos.demo.judge import SETTLING
 from reattach_chaos.demo.performer import Performer
 from reattach_chaos.demo.server_log import Ledger, LogUnreadable, read_ledger, read_log, read_status
 from reattach_chaos.demo.showing import Logged, Showing
@@ -23,7 +24,6 @@ from reattach_chaos.gate.history import HistoryTail
 HEARTBEAT_MS = 100  # a stall costs three
 START_S = 30.0  # an interpreter on a machine under load
 TICK_S = 0.1
-SETTLED = ("completed", "failed", "cancelled", "requires_action")
 CLIENTS = {"reattach": "reattach_chaos.demo.follower", "naive": "reattach_chaos.demo.naive"}
 
 
@@ -175,7 +175,7 @@ class Stage:
     async def _read_log(self) -> list[Logged]:
         """Read the run's log when it has settled; a client that gave up may have left before."""
         deadline = time.monotonic() + self.limit
-        while await asyncio.to_thread(read_status, self.server_url, self.played.run_id) not in SETTLED:
+        while await asyncio.to_thread(read_status, self.server_url, self.played.run_id) not in SETTLING.values():
             if time.monotonic() > deadline:
                 raise LogUnreadable(f"the run did not settle within {self.limit:.0f} s")
             await asyncio.sleep(TICK_S)

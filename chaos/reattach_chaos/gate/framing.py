@@ -85,11 +85,6 @@ class Framing:
         """Whether the last message is whole and no byte of another has come."""
         return self._state == "head" and not self._kept
 
-    @property
-    def ends_with_close(self) -> bool:
-        """Whether the message under way is whole when the connection ends, and not before."""
-        return self._state == "until close"
-
     def feed(self, data: bytes) -> list[Span]:
         """Take what came; return it as spans.
 

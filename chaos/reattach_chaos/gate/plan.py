@@ -18,7 +18,6 @@ Checked by tests/chaos/gate/test_plan.py.
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
-Fault: TypeAlias = Literal["fin", "rst", "stall", "lose"]
 StreamFault: TypeAlias = Literal["fin", "rst", "stall"]
 
 

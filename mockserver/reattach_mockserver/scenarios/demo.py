@@ -14,8 +14,9 @@ from reattach_mockserver.scenarios.script import Blob, End, Limits, Say, Script,
 EVENTS = 132
 LEAST_EVENTS = 40
 TOOLS = 9
+FRAME_EVENTS = 3
+"""Of every run, a recording's too: `run.created`, `run.started` and the settling event are the engine's."""
 
-_FRAME_EVENTS = 3  # run.created, run.started and the settling event are the engine's
 _PLAY_MS = 800  # the whole run takes about a second
 _WORDS = (
     "order", "shelf", "invoice", "customs", "Müsli", "café", "façade", "Größe", "naïve", "Жук", "зима", "λόγος",
@@ -41,7 +42,7 @@ def demo_script(events: int = EVENTS, seed: int = 7) -> Script:
     rng = random.Random(f"demo {seed}")
     every_ms = _PLAY_MS // events
     fixed = _fixed(rng, every_ms)
-    talk = _talk(rng, events - _FRAME_EVENTS - sum(count for _, count in fixed), every_ms)
+    talk = _talk(rng, events - FRAME_EVENTS - sum(count for _, count in fixed), every_ms)
     steps: list[Step] = []
     for index, (step, _) in enumerate(fixed):
         # The talk is spread evenly between the fixed parts, which keep their order.
