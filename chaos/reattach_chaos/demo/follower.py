@@ -8,13 +8,11 @@ flushed: `run`, `rendered`, `holding`, `finished`, `error`.
 It ends when its stdin does. Never here: a cursor, a retry, a comparison.
 """
 
-import json
-import os
 import sys
-import threading
-from typing import Any, NoReturn
 
 from reattach import Client, Policy, ReattachError
+from reattach_chaos.demo import speech
+from reattach_chaos.demo.speech import say
 
 # Short, because on loopback a healthy server answers in milliseconds, and a stall costs the idle limit.
 POLICY = Policy(
@@ -30,8 +28,7 @@ POLICY = Policy(
 
 def main() -> int:
     """Follow one run to its end; return the exit code."""
-    order = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    order = speech.order()
     try:
         with Client(order["url"], sys.argv[1], policy=POLICY) as client:
             run = client.attach(order["run"]) if order.get("run") else client.start(order["input"], key=order["key"])
@@ -40,7 +37,7 @@ def main() -> int:
             for event in run:
                 held = event.sequence == hold.get("sequence")
                 if held and hold["when"] == "before":
-                    _hold(event.sequence)
+                    speech.hold(event.sequence)
                 say(
                     "rendered",
                     id=event.id,
@@ -51,7 +48,7 @@ def main() -> int:
                     redelivered=event.redelivered,
                 )
                 if held:
-                    _hold(event.sequence)
+                    speech.hold(event.sequence)
             say("finished", status=str(run.wait(timeout=10.0).status))
     except ReattachError as error:
         say("error", code=type(error).__name__, message=str(error))
@@ -59,25 +56,6 @@ def main() -> int:
     return 0
 
 
-def say(kind: str, **facts: Any) -> None:
-    """Write one line."""
-    sys.stdout.write(json.dumps({"kind": kind, **facts}, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
-
-
-def _hold(sequence: int | None) -> NoReturn:
-    say("holding", sequence=sequence)
-    while True:
-        threading.Event().wait()
-
-
-def _end_with_stdin() -> None:
-    try:
-        sys.stdin.read()
-    finally:
-        os._exit(3)  # also after a reset, which is how a killed reader's socket ends
-
-
 if __name__ == "__main__":
-    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # a text file, not any TextIO
+    speech.use_utf8()
     sys.exit(main())

@@ -5,10 +5,7 @@ retry decorator would, under the new key that each request makes for itself. The
 the stream is read again. No cursor, no journal, no reconnect: it must be found to lose, to double, and to start the work twice.
 """
 
-import json
-import os
 import sys
-import threading
 import uuid
 from pathlib import Path
 from typing import Any
@@ -16,26 +13,28 @@ from typing import Any
 import httpx
 import httpx_sse
 
+from reattach_chaos.demo import speech
+from reattach_chaos.demo.speech import say
+
 TRIES = 2
 
 
 def main() -> int:
     """Show what comes until the loop ends; return the exit code."""
-    order = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    order = speech.order()
     state = Path(sys.argv[1])
     hold = (order.get("hold") or {}).get("sequence")
     try:
         with httpx.Client(base_url=order["url"]) as client:
             run_id = order.get("run") or (state.read_text() if state.exists() else _create(client, order["input"]))
             state.write_text(run_id)
-            _say("run", run=run_id)
+            say("run", run=run_id)
             with httpx_sse.connect_sse(client, "GET", f"/v1/runs/{run_id}/events") as source:
                 for sse in source.iter_sse():
                     if sse.data and not sse.event.startswith("stream."):
                         _show(sse.json(), hold)
     except (httpx.HTTPError, httpx_sse.SSEError) as error:
-        _say("error", code=type(error).__name__, message=str(error))
+        say("error", code=type(error).__name__, message=str(error))
         return 1
     return 0
 
@@ -53,29 +52,15 @@ def _create(client: httpx.Client, task: Any) -> str:
 
 
 def _show(event: dict[str, Any], hold: int | None) -> None:
-    _say("rendered", **{name: event.get(name) for name in ("id", "sequence", "type", "data")}, text=_text(event))
+    say("rendered", **{name: event.get(name) for name in ("id", "sequence", "type", "data")}, text=_text(event))
     if event.get("sequence") == hold:
-        _say("holding", sequence=hold)
-        while True:
-            threading.Event().wait()
+        speech.hold(hold)
 
 
 def _text(event: dict[str, Any]) -> str:
     return str(event["data"]["text"] if event["type"] == "message.delta" else event.get("text") or "")
 
 
-def _say(kind: str, **facts: Any) -> None:
-    sys.stdout.write(json.dumps({"kind": kind, **facts}, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
-
-
-def _end_with_stdin() -> None:
-    try:
-        sys.stdin.read()
-    finally:
-        os._exit(3)  # also after a reset, which is how a killed reader's socket ends
-
-
 if __name__ == "__main__":
-    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # a text file, not any TextIO
+    speech.use_utf8()
     sys.exit(main())
