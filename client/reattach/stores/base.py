@@ -3,9 +3,9 @@
 The law, checked on every implementation by `reattach.testing.stores`:
 
 1. **Atomic.** A `Write`'s events, cursor, status and gap become durable together or not at all, also under kill -9 at any step.
-2. **No holes.** A write names its predecessor's position and is refused (`Stale`) unless the journal stands exactly there.
-3. **Fenced.** A write names the run's lease token and is refused (`Fenced`) unless that is the current one. Marks likewise.
-4. **Durable means flushed.** When `commit`, `intend`, `settle` or `mark` returns, a power cut cannot undo it.
+2. **No holes.** A write names its predecessor's position and is refused ("stale") unless the journal stands exactly there.
+3. **Fenced.** A write names the run's lease token and is refused ("fenced") unless that is the current one. Marks likewise.
+4. **Durable means flushed.** When `commit`, `intend`, `created`, `adopt` or `mark` returns, a power cut cannot undo it.
 5. **Applied <= committed.** A mark above the committed position is refused.
 6. **Only what happened.** A failed call changes nothing; the store stays usable.
 
@@ -49,6 +49,10 @@ class StoreDamaged(Exception):
         self.lost = lost
 
 
+class StoreForeign(StoreDamaged):
+    """The file is of another kind and never was a journal. It was left as it is."""
+
+
 class StoreNewer(StoreDamaged):
     """The journal's schema is newer than this version knows. It was left as it is."""
 
@@ -67,8 +71,8 @@ class Intent(NamedTuple):
 class RunRow(NamedTuple):
     """One run as the journal knows it. `run` is the journal's number of it; times are UTC.
 
-    `run_id` is None while the create has not been answered. `position` is the committed one, and `committed` the mark to go on
-    from. `status` is the last known word; `outcome` the JSON text of how it ended (see `entry.outcome_json`), None before.
+    `run_id` is None while the create has not been answered. `committed` is the place up to which everything is durable, where
+    to go on from. `status` is the last known word; `outcome` the JSON text of how it ended (see `entry.outcome_json`), None before.
     `needs` is "" unless a person must act ("reconcile", "repair").
     """
 

@@ -65,6 +65,13 @@ def check(connection: sqlite3.Connection, path: Path, *, suspected: bool) -> Non
         connection.execute("SELECT max(token) FROM reattach_leases").fetchone()
 
 
+def never_was_one(path: Path) -> bool:
+    """Return whether the file is another's: of another kind and with nothing of a journal beside it, as a mistyped path finds."""
+    with path.open("rb") as file:
+        head = file.read(len(MAGIC))
+    return bool(head.strip(b"\0")) and head != MAGIC and not any(_size(path, end) for end in BESIDE)
+
+
 def where(path: Path) -> str:
     """Return in words where the file is unreadable, "" if that cannot be seen from outside."""
     with path.open("rb") as file:

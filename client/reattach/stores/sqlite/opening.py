@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from reattach.stores.base import StoreDamaged, StoreFailed
+from reattach.stores.base import StoreDamaged, StoreFailed, StoreForeign
 from reattach.stores.marks import MarksFile
 from reattach.stores.sqlite import damage, files, schema
 from reattach.stores.sqlite.errors import translating
@@ -31,6 +31,7 @@ def open_file(path: Path, now: str) -> Opened:
 
     Raises:
         StoreDamaged: It was unreadable and is put aside. Without `moved_to`: it can be read, but its schema is no number.
+        StoreForeign: It never was a journal, and is as it was.
         StoreNewer: It is of a newer schema, and is as it was.
         StoreFailed: It cannot be made, read or written.
     """
@@ -39,6 +40,9 @@ def open_file(path: Path, now: str) -> Opened:
     with files.alone_in(path.parent):
         with translating():
             empty = damage.lost_before_opening(path)
+            foreign = path.exists() and damage.never_was_one(path)
+        if foreign:
+            raise StoreForeign("a file of another kind, no journal")
         if empty:
             _put_aside(path, empty, now)
         with translating():

@@ -84,8 +84,6 @@ _STEPS = (_FIRST,)
 
 VERSION = len(_STEPS)
 
-TABLES = ("meta", "runs", "batches", "marks", "gaps", "seen", "leases")
-
 
 def version_of(connection: sqlite3.Connection) -> int:
     """Return the schema version, 0 if our tables are not there.

@@ -48,7 +48,7 @@ class SqliteStore:
 
     Args:
         path: The file; made at `open` if it is not there, its folder is not.
-        wall: The wall clock, in seconds since 1970: times of rows and the end of lease_table.
+        wall: The wall clock, in seconds since 1970: times of rows and the end of leases.
         alive: Whether a lease's holder lives; tests that play several processes in one bring their own.
     """
 
