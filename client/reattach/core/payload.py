@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import blake2b
 
 
 def instant(text: str) -> datetime | None:
-    """Return an RFC 3339 time, None if it is not one (a vendor's clock is no reason to lose an event)."""
+    """Return an RFC 3339 time, None if it is not one (a vendor's clock is no reason to lose an event); without a zone it is UTC."""
     try:
-        return datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         return None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def digest_of(payload: str) -> bytes:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+
+_DIGITS = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -31,13 +34,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    if text is None or not text.strip().replace(".", "", 1).isascii():
+    if text is None or not _DIGITS.fullmatch(text):
         return None
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and value >= 0 else None
+    value = float(text)
+    return value if math.isfinite(value) else None
 
 
 def _date(text: str | None) -> datetime | None:
@@ -45,6 +45,6 @@ def _date(text: str | None) -> datetime | None:
         return None
     try:
         value = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return value if value.tzinfo else value.replace(tzinfo=UTC)

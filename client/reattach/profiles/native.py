@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from reattach.core.fold import (
     ActionDone,
@@ -56,6 +56,8 @@ CODES: dict[str, Why] = {
     "idempotency_in_flight": Why.BUSY,
     "overloaded": Why.BUSY,
 }
+
+LARGEST = 2**63  # what a journal can keep as a whole number lies below
 
 
 class Native:
@@ -112,7 +114,7 @@ class Native:
         except ValueError as error:
             match = re.search(r"/runs/([^/?#]+)$", headers.get("location", ""))
             if match:
-                return Created(match[1], None, Status.UNKNOWN, replayed)
+                return Created(unquote(match[1]), None, Status.UNKNOWN, replayed)
             raise Unreadable(f"a create's answer without a run ({quoted(body)})") from error
 
     def found(self, body: bytes) -> Created | None:
@@ -151,14 +153,16 @@ class Native:
         """Read a snapshot and the cursor that it is valid at."""
         try:
             state = json_object(body.decode("utf-8", "replace"))
-            sequence = state.get("sequence")
-            if type(sequence) is not int or sequence < 0:
-                raise ValueError("no sequence")
-            if CURSOR.match(required_text(state, "cursor")) is None:
-                raise ValueError("no cursor")  # it will be sent back in a header
-            mark = Mark(
-                0, required_text(state, "epoch"), sequence, maybe(state, "cursor_id"), required_text(state, "cursor")
+            sequence, epoch, cursor = (
+                state.get("sequence"),
+                required_text(state, "epoch"),
+                required_text(state, "cursor"),
             )
+            if type(sequence) is not int or not 0 <= sequence < LARGEST:
+                raise ValueError("no sequence")
+            if self.place(cursor) != (epoch, sequence):
+                raise ValueError("a cursor of another place")  # it would be sent back for ever
+            mark = Mark(0, epoch, sequence, maybe(state, "cursor_id"), cursor)
         except ValueError as error:
             raise Unreadable(f"a snapshot without its boundary ({quoted(body)})") from error
         return mark, state

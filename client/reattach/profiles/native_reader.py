@@ -12,6 +12,8 @@ from reattach.profiles.base import Told
 from reattach.profiles.native_values import CURSOR, KINDS, SETTLING, json_object, maybe, maybe_int, outcome
 from reattach.wire.frame import Frame
 
+LONGEST_BEAT = 3_600_000  # ms; what a server states beyond an hour, or in numbers that are none, is not believed
+
 
 class NativeReader:
     """Reads the frames of one subscription; remembers the epoch that the stream stated and which messages had deltas."""
@@ -74,7 +76,8 @@ class NativeReader:
             )
         self._epoch = epoch
         beat = data.get("heartbeat_ms")
-        heartbeat = beat / 1000.0 if isinstance(beat, int | float) and not isinstance(beat, bool) else None
+        known = isinstance(beat, int | float) and not isinstance(beat, bool) and 0 < beat < LONGEST_BEAT
+        heartbeat = beat / 1000.0 if known and beat is not None else None
         cursor_id = data.get("cursor_id", UNSTATED)
         return Opened(
             self._epoch,

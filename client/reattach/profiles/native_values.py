@@ -44,25 +44,44 @@ def _no_constant(name: str) -> Any:
 _scan = json.JSONDecoder(parse_constant=_no_constant).scan_once  # type: ignore[attr-defined]  # the C scanner, not in typeshed
 
 
+NESTING = 200
+"""Deeper payloads are refused: what a parser at the edge of its stack has just read, the journal could not read back."""
+
+
 def json_object(text: str) -> dict[str, Any]:
     """Return the JSON object of a text.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is none, or nested more than 200 deep.
     """
     try:
-        value, end = _scan(text, 0)
-        if end != len(text) or type(value) is not dict:
+        try:
+            value, end = _scan(text, 0)
+        except StopIteration:
+            end = -1
+        if end != len(text):
             value = json.loads(text, parse_constant=_no_constant)  # white space around it is legal
-    except StopIteration as error:
-        value = json.loads(text.strip() or "x", parse_constant=_no_constant)
-        if not isinstance(value, dict):
-            raise ValueError("not a JSON object") from error
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    if not isinstance(value, dict):
+    if type(value) is not dict:
         raise ValueError("not a JSON object")
+    if len(text) > 2 * NESTING and text.count("{") + text.count("[") > NESTING and _deep(value):
+        raise ValueError("nested too deeply")
     return value
+
+
+def _deep(value: Any) -> bool:
+    level: list[Any] = [value]
+    for _ in range(NESTING):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) in (dict, list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 # ------------------------------------------------------------------------------------------------------- values
