@@ -19,12 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
-from reattach.core.messages import UNSTATED, Arrival, Mark
-
-Identity = tuple[int | None, str, bytes]
-"""(sequence, dedupe key, digest) of an event."""
-Known = tuple[Identity, ...]
-"""The identities of the newest events of this incarnation, oldest first."""
+from reattach.core.messages import UNSTATED, Arrival, Identity, Mark
 
 
 class Verdict(Enum):

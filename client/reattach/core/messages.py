@@ -33,6 +33,12 @@ UNSTATED = "\x00unstated"
 """In place of a predecessor's id: this server does not say it. (None says: there is none, it is the first.)"""
 
 
+Identity = tuple[int | None, str, bytes]
+"""(sequence, dedupe key, digest) of an event."""
+Known = tuple[Identity, ...]
+"""The identities of the newest events of this incarnation, oldest first."""
+
+
 class Arrival(NamedTuple):
     """One event as a profile read it from a frame: what admission needs, and what the journal keeps.
 
@@ -94,14 +100,13 @@ class Refusal(NamedTuple):
 class Attached(NamedTuple):
     """The caller follows the run, and the journal was read. `committed` is where to go on.
 
-    `known` holds (sequence, dedupe, digest) of the newest events of this incarnation; `outcome` is there if the journal holds
-    the end; `before` says that this journal attached or created the run before. With keep="cursor", `committed` is the applied
-    mark (at the beginning it still names the epoch that was followed, or a replaced log would go unnoticed), `known` is empty, and
-    `outcome` is there only if nothing is to be delivered again.
+    `outcome` is there if the journal holds the end; `before` says that this journal attached or created the run before. With
+    keep="cursor", `committed` is the applied mark (at the beginning it still names the epoch that was followed, or a replaced log
+    would go unnoticed), `known` is empty, and `outcome` is there only if nothing is to be delivered again.
     """
 
     committed: Mark
-    known: tuple[tuple[int | None, str, bytes], ...] = ()
+    known: Known = ()
     outcome: Outcome | None = None
     before: bool = False
 
@@ -362,7 +367,7 @@ class Finish(NamedTuple):
 class Notice(NamedTuple):
     """Something that a person may want to know and that changes nothing."""
 
-    code: Literal["stall", "fast_loop", "declined", "unproven", "closing"]
+    code: Literal["stall", "fast_loop", "declined"]
     detail: str
 
 

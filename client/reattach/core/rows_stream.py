@@ -5,7 +5,7 @@ What an answer, an event, a loss or a refusal means. A clean end of the body is 
 
 from __future__ import annotations
 
-from reattach.core.admission import Identity, Verdict, admit
+from reattach.core.admission import Verdict, admit
 from reattach.core.backoff import Window
 from reattach.core.messages import (
     UNSTATED,
@@ -21,6 +21,7 @@ from reattach.core.messages import (
     Failure,
     Heard,
     Hinted,
+    Identity,
     Lost,
     Mark,
     Opened,
@@ -50,6 +51,12 @@ from reattach.model import GapReason
 WINDOW = 1_000  # newest events whose identity and digest are held; older duplicates are dropped by position alone
 FOREIGN_ANSWERS = 3  # answers in a row that are not the protocol; a login page does not go away by asking
 
+_CAUSES: dict[Why, GapReason] = {
+    Why.EPOCH: "epoch",
+    Why.EXPIRED: "expired",
+    Why.AHEAD: "diverged",
+    Why.CURSOR: "refused",
+}
 
 ROWS: list[Row] = []
 row = collector(ROWS)
@@ -267,14 +274,7 @@ def refused_as_missing(s: State, given: Refused, fx: Effects) -> State | None:
 @row(Refused, "attaching", "live")
 def refused_the_cursor(s: State, given: Refused, fx: Effects) -> State | None:
     """A refused cursor is never sent again."""
-    cause: GapReason | None = {
-        Why.EPOCH: "epoch",
-        Why.EXPIRED: "expired",
-        Why.AHEAD: "diverged",
-        Why.CURSOR: "refused",
-    }.get(
-        given.refusal.why  # type: ignore[assignment]  # dict literal of literals widens to str
-    )
+    cause = _CAUSES.get(given.refusal.why)
     return None if cause is None else resync(s, fx, cause, given.refusal)
 
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from reattach.core.admission import Known
 from reattach.core.backoff import Backoff
-from reattach.core.messages import Mark, Refusal, TimerName
+from reattach.core.messages import Known, Mark, Refusal, TimerName
 from reattach.model import GapReason, OnGap, Outcome
 from reattach.policy import Policy
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client.core.scripts import bare, event, mark
-from reattach.core.admission import Known, Verdict, admit
-from reattach.core.messages import UNSTATED, Mark
+from reattach.core.admission import Verdict, admit
+from reattach.core.messages import UNSTATED, Known, Mark
 
 KNOWN: Known = tuple((number, f"a{number}", f"a{number}".encode()) for number in (3, 4, 5))
 AT_5 = mark(5)
