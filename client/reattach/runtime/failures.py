@@ -8,7 +8,7 @@ from reattach import errors
 from reattach.core.messages import Failure, Mark, Refusal
 from reattach.model import Gap
 from reattach.policy import Policy
-from reattach.stores.base import StoreDamaged, StoreFailed, StoreLocked, StoreNewer
+from reattach.stores.base import StoreDamaged, StoreFailed, StoreForeign, StoreLocked, StoreNewer
 
 
 class Place(NamedTuple):
@@ -51,7 +51,7 @@ def error_of(failure: Failure, place: Place) -> errors.ReattachError:
         case "not_found":
             return errors.NotFound(
                 f"{place.server} knows no run {run!r} ({_told(refusal)}). Nothing was changed; "
-                f"the journal holds it up to {cursor}.",
+                f"the journal holds {f'it up to {cursor}' if place.mark.position else 'none of its events'}.",
                 hint="Check the server's address and whose token it is.",
                 **facts,
             )
@@ -190,12 +190,22 @@ def of_fault(error: BaseException, journal: str) -> errors.ReattachError:
                 f"the journal {journal} is {error.detail}. It was left as it is.",
                 hint="Use the version of reattach that wrote it, or another journal.",
             )
+        case StoreForeign():
+            return errors.UsageError(
+                f"journal={journal!r} is {error.detail}. It was left as it is, and nothing was sent.",
+                hint="Name another file.",
+            )
+        case StoreDamaged() if error.moved_to is None:
+            return errors.JournalDamaged(
+                f"the journal {journal} is {error.detail}. It was left as it is.",
+                hint="Close everything that uses it and start again: a damaged journal is put aside then. Or name another file.",
+            )
         case StoreDamaged():
             lost = len(error.lost)
-            listed = f'; {lost} runs are listed as "repair"' if lost else ""
+            listed = f'; {lost} {"run is" if lost == 1 else "runs are"} listed as "repair"' if lost else ""
             return errors.JournalDamaged(
                 f"the journal {journal} is {error.detail}. It was moved to {error.moved_to} and a new one begun{listed}.",
-                hint="Attach them by id: the server replays. Keys used before are unknown now.",
+                hint=f"Attach {'them' if lost else 'its runs'} by id: the server replays. Keys used before are unknown now.",
             )
         case StoreFailed():
             return errors.CommitFailed(

@@ -140,6 +140,18 @@ def test_a_file_that_is_no_journal_is_invalid(reattach, tmp_path):
     assert "unreadable" in said.out
 
 
+@pytest.mark.parametrize("words", [["runs"], ["journal", "show", "k"], ["run", "http://127.0.0.1:1", "x"]])
+def test_a_mistyped_journal_is_left_where_it_is(reattach, tmp_path, words):
+    """Somebody's own file is neither moved nor overwritten, and the command line is called wrong."""
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("reattach: scenario/1\n")
+    said = reattach(*words, "--journal", mine)
+    assert said.code == 64
+    assert "of another kind, no journal. It was left as it is" in said.err
+    assert mine.read_text() == "reattach: scenario/1\n"
+    assert list(tmp_path.glob("mine*")) == [mine]
+
+
 def test_a_damaged_journal_is_put_aside_and_the_command_goes_on(reattach, server, play, home):
     """Said on stderr; the run is found again by its id, and shown from the beginning."""
     run_id = reattach("run", server.url, "--data", play("short"), "--key", "dam", "--json").kinds("run")[0]["run"]

@@ -147,7 +147,8 @@ async def test_not_found_names_the_server_and_what_the_journal_holds(face, live,
             await collected(client.attach("run_nowhere"))
     text = facts(caught.value)
     assert text.startswith(
-        f"{live.url} knows no run 'run_nowhere' (404 run_not_found). Nothing was changed; the journal holds it"
+        f"{live.url} knows no run 'run_nowhere' (404 run_not_found). Nothing was changed; the journal holds none of "
+        "its events."
     )
     assert caught.value.problem == "run_not_found"
 

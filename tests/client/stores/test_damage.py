@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reattach.stores.base import Intent, StoreDamaged, StoreNewer, Write
+from reattach.stores.base import Intent, StoreDamaged, StoreForeign, StoreNewer, Write
 from reattach.stores.sqlite import SqliteStore, damage
 from reattach.testing.stores import PROFILE, SERVER, begun, events, mark_at
 
@@ -173,6 +173,17 @@ def test_an_empty_file_alone_is_a_new_journal(tmp_path):
     starts_anew(path)
 
 
+@pytest.mark.parametrize("content", [b"reattach: scenario/1\nsteps: []\n", b"x", bytes(range(1, 256)) * 9])
+def test_a_file_that_never_was_a_journal_is_left_where_it_is(tmp_path, content):
+    """A mistyped path must not move somebody's file: nothing of a journal lies beside it."""
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises(StoreForeign, match="of another kind"):
+        SqliteStore(path).open()
+    assert path.read_bytes() == content
+    assert [each.name for each in tmp_path.iterdir() if "notes" in each.name] == ["notes.txt"]
+
+
 def test_a_removed_journal_is_a_new_one_whatever_marks_it_left(path):
     """To remove the file is how a person starts afresh."""
     path.unlink()
@@ -187,6 +198,7 @@ def test_two_damages_in_a_second_keep_both_files(path):
         with pytest.raises(StoreDamaged) as caught:
             SqliteStore(path, wall=lambda: clock).open()
         names.add(caught.value.moved_to)
+        starts_anew(path)
     assert len(names) == 3
     assert all(Path(name).exists() for name in names)
 
