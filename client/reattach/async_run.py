@@ -125,8 +125,12 @@ class AsyncRun:
             StopAsyncIteration: The run has settled and every event was handed out.
             ReattachError: See `Client.attach`; the journal is intact, iterate again.
         """
-        engine = self._client._ready()
         reading = self._reading
+        if reading is not None and self._made is not None and self._made.engine.undisturbed:
+            event = reading.swift(_task_key())
+            if event is not None:
+                return event
+        engine = self._client._ready()
         if reading is None:
             if self._ended:
                 raise StopAsyncIteration
@@ -346,17 +350,25 @@ class _Leaving(AbstractAsyncContextManager[AsyncTransaction]):
             handle.engine.leave_turn(owner)
 
 
-def _owner() -> Owner:
+def _task() -> Any:
+    """Return the task that runs, asyncio's or trio's."""
     try:
-        task = asyncio.current_task()
+        return asyncio.current_task()
     except RuntimeError:
-        task = None
-    if task is not None:
-        return Owner(id(task), _unfinished(task))
-    import trio  # only where trio runs already
+        import trio  # only where trio runs already
 
-    current = trio.lowlevel.current_task()
-    return Owner(id(current), lambda: current.coro.cr_frame is not None)
+        return trio.lowlevel.current_task()
+
+
+def _task_key() -> int:
+    return id(_task())
+
+
+def _owner() -> Owner:
+    task = _task()
+    if isinstance(task, asyncio.Task):
+        return Owner(id(task), _unfinished(task))
+    return Owner(id(task), lambda: task.coro.cr_frame is not None)
 
 
 def _unfinished(task: asyncio.Task[Any]) -> Callable[[], bool]:

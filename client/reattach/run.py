@@ -122,8 +122,12 @@ class Run:
             StopIteration: The run has settled and every event was handed out.
             ReattachError: See `Client.attach`; the journal is intact, iterate again.
         """
-        engine = self._host.engine()
         reading = self._reading
+        if reading is not None and self._made is not None and self._made.engine.undisturbed:
+            event = reading.swift(threading.get_ident())
+            if event is not None:
+                return event
+        engine = self._host.engine()
         if reading is None:
             if self._ended:
                 raise StopIteration

@@ -155,6 +155,11 @@ class Engine:
             await anyio.to_thread.run_sync(self.store.close)
             self._gone.set()
 
+    @property
+    def undisturbed(self) -> bool:
+        """Whether nothing stands in a reader's way: open, no transaction under way, no fork. `check_open` says what does."""
+        return not self.closed and not self._turns and self.pid == os.getpid()
+
     def check_open(self) -> None:
         """Refuse what this engine cannot do any more.
 
