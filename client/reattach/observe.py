@@ -16,8 +16,10 @@ from datetime import datetime
 class Fact:
     """One thing that happened to a run's subscription.
 
-    `name` is stable: "attach" (an attempt begins), "attached", "lost" (with the reason in `detail`), "waiting", "committed",
-    "duplicate", "finished", "failed", "stall", "fast_loop", "declined", "closing", "unproven", "lease".
+    `name` is stable: "attach" (an attempt begins, after `cursor`), "attached" (`count`: the newest sequence that the server
+    has), "waiting" (the connection was lost; why is in `detail`), "committed" (`count` events), "finished" (`detail`: the run's
+    status), "failed", "lease" (another process follows, or took over), and what a person may want to look at: "stall" (no event
+    for long), "fast_loop" (attaches that bring nothing), "declined" (the server streams no more, but the run goes on).
     """
 
     name: str
@@ -35,7 +37,7 @@ Observer = Callable[[Fact], None]
 def to_logging(logger: logging.Logger | None = None) -> Observer:
     """Return an observer that writes facts to a logger: what a person may have to act on as warnings, the rest for debugging."""
     log = logger or logging.getLogger("reattach")
-    warn = {"failed", "stall", "fast_loop", "declined", "unproven"}
+    warn = {"failed", "stall", "fast_loop", "declined"}
 
     def observe(fact: Fact) -> None:
         log.log(
