@@ -1,8 +1,8 @@
-"""The command `reattach`: words in, words and exit codes out. Everything it does, the library's public door does.
+"""The command `reattach`: words in, words and exit codes out. Runs are started and followed by the library's public door.
 
 One file a command, each with `add(subparsers)` and `run(args)`. Nothing heavy is imported before a command is chosen, and a
 command of another package is loaded only when it is asked for (`commands`), so that a broken one breaks no other. Never here:
-a decision about events, retries or the journal.
+a decision about events, retries or the journal. What is listed and shown of a journal is read by its seam (`stores`).
 
 Where the words come from: the surface page, section 2. Checked by tests/client/cli and tests/system/test_command_line.py.
 """

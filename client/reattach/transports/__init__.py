@@ -1,1 +1,1 @@
-"""See the room's README."""
+"""The network: one connection an attempt. Start with `base.py`, the seam."""

@@ -1,1 +1,1 @@
-"""See the room's README."""
+"""Bytes to frames, pure: the event-stream decoder."""

@@ -1,1 +1,1 @@
-"""See the room's README."""
+"""Drives runs: creates, plays, cancels and restarts them, and wakes their readers. Start with `publisher.py`."""

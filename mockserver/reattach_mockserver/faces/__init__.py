@@ -1,1 +1,1 @@
-"""See the room's README."""
+"""What HTTP clients see: one file a resource or a form. Start with `sse.py`."""

@@ -1,7 +1,8 @@
 """Refusals: every error of this server as a value, and as `application/problem+json` (RFC 9457).
 
-One function a code, so that a code is spelt, and given its status and its further members, in one place. The order
-in which they are found is `checks.py`'s and the faces'. No refusal ever creates or changes anything.
+`CODES` gives each code its status, once; a refusal with headers or members of its own, or raised in several places, has
+a function here. The order in which they are found is `checks.py`'s and the faces'. No refusal ever creates or changes
+anything.
 
 Where the rules come from: PROTOCOL, section 4, Refusals. Checked by tests/mockserver/test_refusals.py.
 """

@@ -1,1 +1,1 @@
-"""See the room's README."""
+"""Event logs: the seam and its law (`base`), memory, SQLite."""
