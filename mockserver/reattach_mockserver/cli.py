@@ -5,6 +5,7 @@ Where the words come from: the surface page, section 2. Checked by tests/mockser
 
 import argparse
 import asyncio
+import errno
 import importlib.util
 import ipaddress
 import json
@@ -112,7 +113,9 @@ def _run(args: argparse.Namespace) -> int:
     try:
         listener = bind(args.host, args.port)
     except OSError as error:
-        raise _Wrong(f"cannot listen on {args.host}:{args.port} ({error.strerror or error})", _NOT_KNOWN) from error
+        told = f"cannot listen on {args.host}:{args.port} ({error.strerror or error})"
+        free = "; --port names another, 0 takes a free one" if error.errno == errno.EADDRINUSE else ""
+        raise _Wrong(told + free, _NOT_KNOWN) from error
     with listener:
         return asyncio.run(_serve(args, settings, listener))
 

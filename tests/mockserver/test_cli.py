@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -125,6 +126,12 @@ def test_what_cannot_be_done_is_said_in_one_line(capsys, arguments, code, words)
     errors = capsys.readouterr().err
     assert words in errors
     assert errors.count("\n") == 1
+
+
+def test_a_port_in_use_is_said_with_the_way_out(capsys):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        assert cli.main(["--port", str(other.getsockname()[1])]) == 3
+    assert "(Address already in use); --port names another, 0 takes a free one" in capsys.readouterr().err
 
 
 def test_a_missing_extra_is_named_with_the_install_line_before_any_file_is_read(monkeypatch, capsys):

@@ -53,7 +53,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
             + (f", did you mean {near[0]!r}?" if near else "; reattach --help lists them")
         )
     _complete(subparsers)
-    args = parser.parse_args(words)
+    args: argparse.Namespace = parser.parse_args(words)
     if name is None:
         parser.print_help()
         raise SystemExit(exits.USAGE)

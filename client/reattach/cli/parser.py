@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -41,6 +42,28 @@ class Parser(argparse.ArgumentParser):
         if self.in_any_order and args is not None:
             args = self._options_first(args)
         return super().parse_known_args(args, namespace)
+
+    def parse_args(  # type: ignore[override]  # as above
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> Any:
+        """Parse; what is left over is told by the command that was asked for, with the nearest option that it has."""
+        found, left = self.parse_known_args(args, namespace)
+        if left:
+            asked = self._asked(found)
+            told = f"there is no option or place for {' '.join(left)!r}"
+            known = [name for name in asked._option_string_actions if name.startswith("--")]
+            near = difflib.get_close_matches(left[0].partition("=")[0], known, 1) if left[0].startswith("-") else []
+            asked.error(told + (f", did you mean {near[0]!r}?" if near else ""))
+        return found
+
+    def _asked(self, found: argparse.Namespace) -> argparse.ArgumentParser:
+        """Return the parser of the command, or the command's command, that was asked for."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                named = action.choices.get(getattr(found, action.dest, None) or "")
+                if isinstance(named, Parser):
+                    return named._asked(found)
+        return self
 
     def _options_first(self, args: Sequence[str]) -> list[str]:
         options: list[str] = []

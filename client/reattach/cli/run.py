@@ -80,7 +80,9 @@ def _start(args: argparse.Namespace, store: Store, display: Display, known: list
 
 
 def _input(args: argparse.Namespace) -> Any:
-    if (args.input is None) == (args.data is None):
+    if args.input is None and args.data is None:
+        raise exits.Declined(f"what is the agent to do? reattach run {args.url} INPUT, or --data FILE")
+    if args.input is not None and args.data is not None:
         raise exits.Declined("give the work as INPUT, or as a JSON file with --data, and not both")
     if args.data is not None:
         return _json_file(args.data)
