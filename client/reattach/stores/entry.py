@@ -87,24 +87,11 @@ def event_of(stored: Mapping[str, Any], run_id: str, position: int, *, redeliver
 
 
 _new = object.__new__
-_SETTERS = tuple(
-    Event.__dict__[name].__set__
-    for name in (
-        "id",
-        "run_id",
-        "type",
-        "data",
-        "kind",
-        "text",
-        "sequence",
-        "cursor",
-        "time",
-        "settles",
-        "redelivered",
-        "gap",
-        "position",
-    )
-)
+_fill = {name: slot.__set__ for name, slot in Event.__dict__.items() if hasattr(slot, "__set__")}
+_fill_id, _fill_run_id, _fill_type, _fill_data = _fill["id"], _fill["run_id"], _fill["type"], _fill["data"]
+_fill_kind, _fill_text, _fill_sequence, _fill_cursor = _fill["kind"], _fill["text"], _fill["sequence"], _fill["cursor"]
+_fill_time, _fill_settles, _fill_redelivered = _fill["time"], _fill["settles"], _fill["redelivered"]
+_fill_gap, _fill_position = _fill["gap"], _fill["position"]
 
 
 def event_from(arrival: Arrival, run_id: str, position: int) -> Event:
@@ -114,23 +101,20 @@ def event_from(arrival: Arrival, run_id: str, position: int) -> Event:
     costs a third of that.
     """
     event = _new(Event)
-    values = (
-        arrival.id,
-        run_id,
-        arrival.type,
-        arrival.data,
-        arrival.kind,
-        arrival.text,
-        arrival.sequence,
-        arrival.cursor,
-        instant(arrival.time) if arrival.time else None,
-        arrival.outcome is not None,
-        False,
-        None,
-        position,
-    )
-    for fill, value in zip(_SETTERS, values, strict=True):
-        fill(event, value)
+    time = arrival.time
+    _fill_id(event, arrival.id)
+    _fill_run_id(event, run_id)
+    _fill_type(event, arrival.type)
+    _fill_data(event, arrival.data)
+    _fill_kind(event, arrival.kind)
+    _fill_text(event, arrival.text)
+    _fill_sequence(event, arrival.sequence)
+    _fill_cursor(event, arrival.cursor)
+    _fill_time(event, instant(time) if time else None)
+    _fill_settles(event, arrival.outcome is not None)
+    _fill_redelivered(event, False)
+    _fill_gap(event, None)
+    _fill_position(event, position)
     return event
 
 
