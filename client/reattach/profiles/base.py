@@ -14,9 +14,9 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from reattach.core.fold import Change
-from reattach.core.messages import Arrival, Closing, Mark, Opened, Received, Refusal
+from reattach.core.messages import Closing, Mark, Opened, Received, Refusal
 from reattach.core.messages import Refused as RefusedInput
-from reattach.model import Event, OnGap, Outcome, Status
+from reattach.model import Event, Outcome, Status
 from reattach.wire.frame import Frame
 
 Told = Opened | Received | Closing | RefusedInput
@@ -157,6 +157,3 @@ class Profile(Protocol):
     def settled(self, run_id: str, event: Event) -> Outcome | None:
         """Return the outcome that a settling event tells, None for every other event."""
         ...
-
-
-__all__ = ["Arrival", "Call", "Created", "OnGap", "Profile", "Reader", "Reading", "Told", "Unreadable"]

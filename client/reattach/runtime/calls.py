@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tenacity
 
@@ -122,8 +122,3 @@ class Calls:
                     raise Refused(refusal, sent=sent)
         assert answer is not None
         return answer
-
-
-def unreadable(detail: Any) -> Refused:
-    """Return the refusal for a good answer that cannot be read: a proxy's page, a vendor's other protocol."""
-    return Refused(Refusal(Why.FOREIGN, str(detail)), sent=True)

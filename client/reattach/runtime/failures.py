@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from reattach import errors
-from reattach.core.messages import Failure, Mark, Refusal
+from reattach.core.messages import Failure, Mark, Refusal, Why
 from reattach.model import Gap
 from reattach.policy import Policy
 from reattach.stores.base import StoreDamaged, StoreFailed, StoreForeign, StoreLocked, StoreNewer
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 def error_of(failure: Failure, place: Place) -> errors.ReattachError:
     """Return the error of a subscription's failure."""
     run, cursor = place.run_id, place.cursor
-    refusal = failure.refusal or Refusal("other")  # type: ignore[arg-type]  # only its texts are read
+    refusal = failure.refusal or Refusal(Why.OTHER)  # only its texts are read
     facts: errors.Facts = {
         "run_id": run,
         "key": place.key,

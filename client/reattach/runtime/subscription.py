@@ -53,8 +53,8 @@ from reattach.core.messages import (
     StopTimer,
     Why,
 )
+from reattach.core.rows_stream import WINDOW
 from reattach.core.state import Rules, State
-from reattach.core.subscription import step
 from reattach.model import Event, Gap, OnGap, Outcome
 from reattach.profiles.base import Unreadable
 from reattach.runtime import calls, failures
@@ -69,7 +69,7 @@ from reattach.transports.base import Stream, WireLost, WireOversize, WireRefused
 if TYPE_CHECKING:
     from reattach.runtime.engine import Engine
 
-KNOWN = 1_000
+KNOWN = WINDOW
 """Newest events whose identity the core is given, and from which a new connection's reader learns what came before."""
 GATHERED_EVENTS = 1_000
 GATHERED_BYTES = 1 << 20
@@ -423,6 +423,3 @@ class Subscription:
             self.tell(SnapshotFailed(era, Refusal(Why.FOREIGN, error.detail)))
         else:
             self.tell(SnapshotRead(era, boundary, state))
-
-
-__all__ = ["Subscription", "step"]
