@@ -40,6 +40,31 @@ def test_lanes_are_drawn_in_the_surfaces_columns(capsys, monkeypatch):
     assert capsys.readouterr().out.startswith("\x1b[5A")
 
 
+def test_on_a_narrow_terminal_a_lane_takes_one_row(capsys, monkeypatch):
+    """A lane that took two rows would be drawn again and again below itself; the last lines are broken between their parts."""
+    screen = Screen(132, 5, quiet=False, as_json=False, color=False)
+    monkeypatch.setattr(screen, "_live", True)
+    monkeypatch.setattr(screen, "_columns", lambda: 50)
+    screen.progress(in_the_middle())
+    for line in [*good_lines(GOOD, None), last_line(GOOD)]:
+        screen.line(line)
+    told = capsys.readouterr().out.replace("\x1b[K", "").splitlines()
+    assert told == [
+        "  create   answer lost, same key         1 / 1",
+        "  FIN      #####################       132 / 132",
+        "  RST      #############                79 / 132",
+        "  stall    waiting                       0 / 132",
+        "  kill -9  waiting                       0 / 5",
+        "cuts planned 402, fired 402 (17 during a replay)",
+        "  connections 409",
+        "client killed 5 times, 4 events shown again, all marked",
+        "  creates 2, runs 1",
+        "  tool calls 9, side effects 9",
+        "shown = log, byte for byte, 132 events   11.8 s",
+        "lost 0  duplicated 0  reordered 0  runs 1",
+    ]
+
+
 def test_elsewhere_a_lane_is_told_when_it_is_done(capsys):
     """A log file gets no cursor movements, and each line once."""
     screen = Screen(132, 5, quiet=False, as_json=False, color=True)
