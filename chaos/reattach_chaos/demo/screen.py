@@ -1,13 +1,14 @@
 """What a person, or a program, sees of a demo while it runs and at its end.
 
-On a terminal the lanes are drawn again and again in place, with shorter bars where it is narrow; elsewhere a line comes when a lane
-is done, and every few seconds for those that are not. With --json a program gets JSON lines on stdout, and the person's text goes to
-stderr. The words and columns are the surface page's, section 2. Never here: a count of its own.
+On a terminal the lanes are drawn again and again in place, with shorter bars where it is narrow; elsewhere a line comes when a
+lane is done, and every few seconds for those that are not. With --json a program gets JSON lines on stdout, and the person's text
+goes to stderr. The words and columns are the surface page's, section 2. Never here: a count of its own.
 """
 
 import json
 import os
 import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from typing import Any, TextIO
@@ -137,15 +138,18 @@ def _bar(count: int, total: int, width: int) -> str:
 
 
 def _folded(text: str, columns: int) -> Iterator[str]:
-    """Yield the line in pieces that fit, broken where three spaces part it; a part is never broken here."""
+    """Yield the line in pieces that fit, broken where three spaces part it, and between words only where a part is too long."""
     line, *parts = text.split("   ")
+    lines = []
     for part in parts:
         if len(line) + 3 + len(part) < columns:
             line += f"   {part}"
         else:
-            yield line
+            lines.append(line)
             line = f"  {part}"
-    yield line
+    wrapper = textwrap.TextWrapper(columns - 1, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    for each in [*lines, line]:
+        yield from wrapper.wrap(each) or [""]
 
 
 def _short(event_id: str) -> str:
