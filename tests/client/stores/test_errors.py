@@ -13,14 +13,6 @@ from reattach.stores.sqlite.errors import translated
 from reattach.testing.stores import begun, events, mark_at
 
 
-@pytest.fixture
-def store(tmp_path):
-    store = SqliteStore(tmp_path / "runs.db")
-    store.open()
-    yield store
-    store.close()
-
-
 def test_a_full_disk_keeps_nothing_of_the_group_and_heals(store):
     """All or none of a group; with room again the same commit goes through."""
     row, lease, _ = begun(store)

@@ -18,19 +18,6 @@ from reattach.testing.stores import PROFILE, SERVER
 CHILD = Path(__file__).with_name("child_works.py")
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
-
-
-@pytest.fixture
-def store(path: Path):
-    store = SqliteStore(path)
-    store.open()
-    yield store
-    store.close()
-
-
 @contextmanager
 def child(path: Path, what: str, number: int = 0):
     process = subprocess.Popen(

@@ -32,19 +32,6 @@ TABLES = """
 """  # noqa: E501  # as the surface page has them, line by line
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
-
-
-@pytest.fixture
-def store(path: Path):
-    store = SqliteStore(path)
-    store.open()
-    yield store
-    store.close()
-
-
 def query(path: Path, sql: str, *parameters: object) -> list[tuple]:
     with closing(sqlite3.connect(path)) as connection, connection:
         return connection.execute(sql, parameters).fetchall()

@@ -15,19 +15,6 @@ from reattach.testing.stores import begun, events
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
-
-
-@pytest.fixture
-def store(path: Path):
-    store = SqliteStore(path)
-    store.open()
-    yield store
-    store.close()
-
-
-@pytest.fixture
 def main(store: SqliteStore, path: Path) -> Lease:
     """A consumer's lease on a run of nine events, and a table of the user's."""
     _, lease, (main,) = begun(store, "run_1", "main")
