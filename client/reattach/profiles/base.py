@@ -4,7 +4,7 @@ A profile says what requests to make and what answers mean. It never waits, open
 `Reader`'s, which lives as long as one subscription.
 
 To add a profile: one file here, pure functions only, capability flags first. Record real frames of the vendor (secrets removed)
-next to the test, note the date and the page of the documentation for every field name, and run the contract suite.
+next to the test, and note the date and the page of the documentation for every field name.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ A `Wire` opens streams and makes finite calls; it knows HTTP, never a vendor, an
 is one of the errors below, mapped from the library's in one place per transport, `from exc`. Implementations: `http.HttpWire`
 (httpx), `reattach.testing.Wire` (scripted). All bounds that the caller gives are kept by the implementation.
 
-To add a transport: one file here, one class with these three methods, and the contract suite `reattach.testing.wires` run on it.
+To add a transport: one file here, one class with these three methods. What must hold of it is what tests/client/transports shows of
+`HttpWire`.
 """
 
 from __future__ import annotations
