@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 import ssl
 
 import anyio
@@ -16,6 +17,11 @@ from reattach.transports.base import WireLost, WireRefused
 
 # Before a connection that can carry the request is there, nothing of the request has left.
 _UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
+# How h11 and httpcore say that the server, or what is between, hung up.
+_CLOSED = (
+    "peer closed connection without sending complete message body",
+    "Server disconnected without sending a response",
+)
 _IMPOSSIBLE = frozenset({"LocalProtocolError", "UnsupportedProtocol", "InvalidURL"})
 _TRANSPORT = frozenset(
     {"TransportError", "NetworkError", "ProtocolError", "TimeoutException", "ProxyError", "StreamError"}
@@ -38,6 +44,8 @@ def told(exc: Exception, *, sent: bool) -> WireLost | WireRefused:
 
 def _detail(exc: Exception) -> str:
     """Say it in the operating system's own words, which the library's hide; else in the library's."""
+    if str(exc).startswith(_CLOSED):
+        return "connection closed before the answer's end"
     text = f"{type(exc).__name__}: {exc}" if str(exc) else type(exc).__name__
     root: BaseException = exc
     while root.__cause__ is not None:
@@ -47,4 +55,6 @@ def _detail(exc: Exception) -> str:
         if number in errno.errorcode:
             words = os.strerror(number)  # its own text may be the event loop's: "Connect call failed ('127.0.0.1', 1)"
             return words[0].lower() + words[1:]
+        if isinstance(root, socket.gaierror) and root.strerror:
+            return root.strerror[0].lower() + root.strerror[1:]  # "name or service not known"
     return text if root is exc or not str(root) or str(root) in text else f"{text} ({root})"

@@ -407,6 +407,21 @@ async def test_refused_and_unknown_are_definite(wire: Wire) -> None:
         assert caught.value.__cause__ is not None
 
 
+async def test_a_name_that_nobody_knows_is_told_without_the_librarys_words(wire: Wire) -> None:
+    with pytest.raises(WireLost) as caught:
+        await wire.call(get("http://no-such-host.invalid/"))
+    assert caught.value.detail[0].islower()
+    assert "Error" not in caught.value.detail
+    assert "Errno" not in caught.value.detail
+
+
+async def test_a_connection_that_is_hung_up_is_told_in_plain_words(wire: Wire) -> None:
+    """What a person sees most, after a deploy or a killed server."""
+    with Origin(sending()) as origin, pytest.raises(WireLost) as caught:
+        await wire.call(get(origin.url))
+    assert caught.value.detail == "connection closed before the answer's end"
+
+
 @pytest.mark.parametrize(
     "answer", [sending(), sending(b"HTTP/1.1 2"), sending(b"SSH-2.0-x\r\n"), sending(b"HTTP/1.1 200 OK\r\nX\r\n\r\n")]
 )
