@@ -31,7 +31,7 @@ from client.cuts.schedule import Schedule, schedule_from
 from reattach.core import messages as m
 from reattach.core.state import State
 from reattach.core.subscription import TABLE, step
-from reattach.testing import Beat
+from reattach.testing import Beat, Leg
 
 SECONDS = 20.0
 """Real seconds for one schedule, which needs some hundredths: a client that never comes to rest fails, it does not hang."""
@@ -122,6 +122,13 @@ def test_a_gap_that_is_adopted_by_attaching_never_has_two_connections() -> None:
     """on_gap="continue" closed and opened in one step, and the new connection was there before the old one had gone."""
     beats = (*[Beat()] * 4, Beat(do="trim", count=2), Beat(after=0.5), Beat(after=0.5, do="end"))
     assert asyncio.run(judged(Schedule(beats=beats, on_gap="continue"))) == []
+
+
+def test_a_stream_that_only_repeats_and_then_holds_back_is_left() -> None:
+    """Without `stream.attached` it counted as not yet attached for ever: alive by its heartbeats, never asked for the rest."""
+    legs = (Leg(cut=(5, 0), how="reset"), Leg(again=3, attached=False, cut=(4, 0), how="hold"))
+    schedule = Schedule(beats=(*[Beat()] * 3, Beat(after=3), Beat(after=3, do="end")), legs=legs)
+    assert asyncio.run(judged(schedule)) == []
 
 
 # the generator itself -------------------------------------------------------------------------------------------------

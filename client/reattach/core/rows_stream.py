@@ -152,7 +152,10 @@ def received(s: State, given: Received, fx: Effects) -> State:
             s = _commit(s, fx, first, batch, at, known, over)
             return _disproved(s, fx, verdict, arrival)
     if not batch:
-        return listen(stop(s, fx, "connect"), fx)  # a long replay of what we have is no silence
+        # A long replay of what we have is no silence; and where nothing else says that the stream was taken, it does: a
+        # connection that is judged by silence must be judged by what it holds back, too.
+        s = stop(s, fx, "connect", "budget")
+        return listen(s._replace(mode="live"), fx)
     s = _commit(s, fx, first, batch, at, known, over)
     s = stop(s, fx, "connect", "budget", "behind")
     s = start(s, fx, "stall", s.rules.policy.stall_notice)
