@@ -365,11 +365,22 @@ def _task_key() -> int:
 
 
 def _owner() -> Owner:
-    task = _task()
-    if isinstance(task, asyncio.Task):
-        return Owner(id(task), _unfinished(task))
-    return Owner(id(task), lambda: task.coro.cr_frame is not None)
+    """Return the task that runs now, without keeping it: a cancelled one holds its traceback, and by it the run."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        task = None
+    if task is not None:
+        return Owner(id(task), _unfinished(weakref.ref(task)))
+    import trio  # only where trio runs already
+
+    current = trio.lowlevel.current_task()
+    return Owner(id(current), _suspended(weakref.ref(current)))
 
 
-def _unfinished(task: asyncio.Task[Any]) -> Callable[[], bool]:
-    return lambda: not task.done()
+def _unfinished(kept: weakref.ref[asyncio.Task[Any]]) -> Callable[[], bool]:
+    return lambda: (task := kept()) is not None and not task.done()
+
+
+def _suspended(kept: weakref.ref[Any]) -> Callable[[], bool]:
+    return lambda: (task := kept()) is not None and task.coro.cr_frame is not None
