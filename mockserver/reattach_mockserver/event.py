@@ -10,7 +10,14 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-SETTLED = frozenset({"requires_action", "completed", "failed", "cancelled"})
+SETTLING = {
+    "run.paused": "requires_action",
+    "run.completed": "completed",
+    "run.failed": "failed",
+    "run.cancelled": "cancelled",
+}
+"""The types of settling events, with what a run is after each."""
+SETTLED = frozenset(SETTLING.values())
 """The statuses of a run whose log grows no more."""
 
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)

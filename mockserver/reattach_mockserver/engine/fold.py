@@ -12,20 +12,14 @@ from collections import OrderedDict
 from copy import deepcopy
 from typing import Any
 
+from reattach_mockserver.event import SETTLING
 from reattach_mockserver.logs.base import EventLog, RunRecord
 
 _PAGE = 1_000
 _PAGE_BYTES = 4_194_304
 _KEPT = 64  # folds of as many runs stay in memory; others are made anew from the log
 
-_STATUS = {
-    "run.created": "queued",
-    "run.started": "running",
-    "run.paused": "requires_action",
-    "run.completed": "completed",
-    "run.failed": "failed",
-    "run.cancelled": "cancelled",
-}
+_STATUS = {"run.created": "queued", "run.started": "running", **SETTLING}
 
 
 class Fold:

@@ -20,14 +20,13 @@ from reattach_mockserver.engine.clock import RunClock
 from reattach_mockserver.engine.inventory import Inventory
 from reattach_mockserver.engine.publisher import Publisher, entry, event_id, settling
 from reattach_mockserver.engine.timeline import Act, Due
-from reattach_mockserver.event import Entry
+from reattach_mockserver.event import SETTLING, Entry
 from reattach_mockserver.logs.base import Effect, EventLog, RunRecord, RunSettled, WriterLost
 from reattach_mockserver.moment import moment
 from reattach_mockserver.scenarios.expand import CallTool, Emit, Finish, Operate, Pause, SettleTool
 from reattach_mockserver.scenarios.script import Release, ServerStep
 from reattach_mockserver.settings import Limits
 
-_SETTLING_TYPES = frozenset({"run.paused", "run.completed", "run.failed", "run.cancelled"})
 _BATCH_EVENTS = 64
 _BATCH_BYTES = 262_144
 
@@ -128,7 +127,7 @@ class Player:
     async def _act(self, act: Act) -> bool:
         """Do one step; return whether it settled the run."""
         match act:
-            case Emit(type=kind) if kind in _SETTLING_TYPES:
+            case Emit(type=kind) if kind in SETTLING:
                 await self._fail("reserved_type", f"a script cannot append {kind!r}: it would not be the last event")
                 return True
             case Emit():

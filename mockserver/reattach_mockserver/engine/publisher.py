@@ -11,9 +11,10 @@ from typing import Any
 
 from reattach_mockserver.engine.clock import RunClock
 from reattach_mockserver.engine.hub import Hub
-from reattach_mockserver.event import Entry, json_text
+from reattach_mockserver.event import SETTLING, Entry, json_text
 from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord
 
+_SETTLING_TYPE = {status: kind for kind, status in SETTLING.items()}
 _ATTEMPTS = 8
 _FIRST_PAUSE = 0.05  # seconds; doubled after each failure, 6 s in all
 
@@ -59,7 +60,7 @@ def entry(
 
 def settling(run: RunRecord, step: str, status: str, data: Any, clock: RunClock, at_ms: int) -> Entry:
     """Make the run's settling event."""
-    kind = "run.paused" if status == "requires_action" else f"run.{status}"
+    kind = _SETTLING_TYPE[status]
     return entry(run, step, kind, data, time=clock.time(at_ms), at=clock.now(), status=status)
 
 
