@@ -215,7 +215,7 @@ class People:
                 problem = outcome.problem
                 self._say(f"{run} failed" + (f" ({problem.code}: {problem.message})" if problem else ""))
             case Status.REQUIRES_ACTION:
-                self._say(f"{run} waits for you:")
+                self._say(f"{run} waits for you (this version cannot send answers; give them at the server):")
                 for action in outcome.required_actions:
                     until = f", until {action.expires_at:%Y-%m-%d %H:%M:%S} UTC" if action.expires_at else ""
                     self._say(f"  {action.id}  {action.kind} of {action.tool} {_json(action.arguments)}{until}")

@@ -59,15 +59,16 @@ def result_of(outcome: Outcome, key: str | None, cursor: str | None) -> object:
         case Status.REQUIRES_ACTION:
             waiting = ", ".join(f"{each.id!r} ({each.kind} of {each.tool})" for each in outcome.required_actions)
             raise errors.ActionRequired(
-                f"run {run!r} waits for {len(outcome.required_actions)} answers: {waiting}.",
+                f"run {run!r} waits for {_counted(len(outcome.required_actions), 'answer')}: {waiting}.",
                 outcome=outcome,
-                hint="wait() gives outcome.required_actions.",
+                hint="wait() gives outcome.required_actions; this version cannot send answers, so give them at the server.",
                 **facts,
             )
         case Status.CANCELLED:
             doubt = sum(each.status == "unknown" for each in outcome.operations)
             raise errors.RunCancelled(
-                f"run {run!r} was cancelled; {len(outcome.operations)} effects are not undone by that, {doubt} are in doubt.",
+                f"run {run!r} was cancelled; what it did is not undone by that: "
+                f"{_counted(len(outcome.operations), 'effect')}, {doubt} in doubt.",
                 outcome=outcome,
                 hint="wait() gives outcome.operations.",
                 **facts,
@@ -98,3 +99,7 @@ def needs_of(row: RunRow, applied: int) -> Needs:
     if applied >= row.committed.position or (row.handed_out and applied == 0):
         return "nothing"
     return "follow"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
