@@ -68,7 +68,7 @@ class Dialogue:
     def tell(self, *facts: m.Input) -> Dialogue:
         for fact in facts:
             if getattr(fact, "era", None) == NOW:
-                fact = fact._replace(era=self.state.era)  # type: ignore[union-attr,call-arg]
+                fact = fact._replace(era=self.state.era)  # type: ignore[union-attr,call-arg]  # those with an era
             self.state, self.effects = step(self.state, fact, self.table)
         return self
 

@@ -15,7 +15,7 @@ AT_5 = mark(5)
 
 
 def judged(arrival: object, admitted: Mark = AT_5, known: Known = KNOWN, *, contiguous: bool = True) -> Verdict:
-    return admit(arrival, admitted, known, contiguous=contiguous)  # type: ignore[arg-type]
+    return admit(arrival, admitted, known, contiguous=contiguous)  # type: ignore[arg-type]  # parametrized
 
 
 def test_after_five_comes_six() -> None:

@@ -1,6 +1,7 @@
 """What an engine gets to play."""
 
 import dataclasses
+from collections.abc import Iterable
 
 import pytest
 
@@ -28,10 +29,10 @@ def script(*steps: str) -> Script:
     return loads_script("reattach: scenario/1\nseed: 5\nsteps:\n" + "".join(f"  - {step}\n" for step in steps) or "[]")
 
 
-def flat(steps: object) -> list[Planned]:
+def flat(steps: Iterable[Planned]) -> list[Planned]:
     """List the planned steps with those of their branches."""
     found: list[Planned] = []
-    for step in steps:  # type: ignore[attr-defined]
+    for step in steps:
         found.append(step)
         if isinstance(step, Branches):
             for branch in step.branches:
@@ -183,4 +184,4 @@ def test_a_script_of_a_million_events_is_planned_as_it_is_read():
 def test_planned_steps_are_values():
     """Nobody can change a plan that another run plays."""
     with pytest.raises(dataclasses.FrozenInstanceError):
-        next(iter(plan(script("{status: x}")))).path = "9"  # type: ignore[misc]
+        next(iter(plan(script("{status: x}")))).path = "9"  # type: ignore[misc]  # frozen: that is the test
