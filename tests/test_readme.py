@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import pathlib
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -62,6 +65,37 @@ def test_the_program_of_the_readme_survives_a_kill(tmp_path: pathlib.Path) -> No
     assert again <= 1, "at most the event in hand comes again"
     assert shown.rstrip().endswith(b"42")
     assert third.stdout.strip() == b"42", "when the work is done, running it again prints the result"
+
+
+def test_the_code_of_the_clients_readme_runs(tmp_path: pathlib.Path) -> None:
+    """As it stands, inside the `with` that it names, with the table that it asks for; and twice."""
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "client/README.md").read_text(), re.DOTALL)
+    head = """
+import sqlite3, sys, reattach
+with sqlite3.connect("runs.db") as database:
+    database.execute("CREATE TABLE IF NOT EXISTS bill (event TEXT PRIMARY KEY, tool TEXT)")
+with reattach.Client(sys.argv[1], "runs.db") as client:
+"""
+    tail = "assert not client.runs(unfinished=True)\nassert sum(1 for event in again) > 10\n"
+    script = tmp_path / "program.py"
+    script.write_text(head + textwrap.indent(code + tail, "    "))
+    with LiveServer() as server:
+        for _ in range(2):
+            subprocess.run([sys.executable, str(script), server.url], cwd=tmp_path, timeout=40, check=True)
+        assert server.counts.runs == 1
+    with contextlib.closing(sqlite3.connect(tmp_path / "runs.db")) as database:
+        assert database.execute("SELECT count(*) FROM bill").fetchone() == (8,)
+
+
+def test_the_scenarios_that_are_always_there_are_named() -> None:
+    text = (ROOT / "mockserver/README.md").read_text()
+    for ready in (ROOT / "mockserver/reattach_mockserver/scenarios/ready").glob("*.yaml"):
+        assert f"`{ready.stem}`" in text, ready
+
+
+def test_the_scenario_to_play_with_can_be_played() -> None:
+    assert "--scenario examples/minute.yaml" in README
+    assert loads_script((ROOT / "examples/minute.yaml").read_text(), "minute.yaml").steps
 
 
 def test_the_two_commands_are_those_of_the_package() -> None:
