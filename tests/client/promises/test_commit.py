@@ -89,6 +89,20 @@ async def test_whatever_the_journal_refuses_has_a_name(face, method):
         await work()
 
 
+async def test_a_loop_that_could_not_begin_leaves_no_lease_behind(face):
+    """The journal fails after the lease was taken: the next try is not busy with ourselves."""
+    server, args = in_memory()
+    server.create()
+    store = FailingStore(MemoryStore())
+    store.fail("applied", at=2)
+    async with face.client(journal=store, **args) as client:
+        run = client.attach("run_1")
+        with pytest.raises(errors.CommitFailed):
+            await collected(run)
+        assert store.holder(1, "main") is None
+        assert (await collected(run))[-1].settles
+
+
 async def test_the_view_is_the_fold_of_the_journal_and_equals_the_texts(face, live, journal):
     async with face.client(live.url, journal) as client:
         run = await client.start({"scenario": "words"}, key=f"view-{face.name}")

@@ -140,6 +140,16 @@ async def test_the_token_is_asked_for_again_once_per_401(face):
     assert len(asked) == len(server.wire.requests)
 
 
+async def test_a_status_read_asks_for_the_token_again_too(face):
+    server, args = in_memory(statuses=[Trip(refuse=401), Trip(), Trip(refuse=401), Trip(refuse=401)])
+    server.create()
+    async with face.client(journal=":memory:", **args) as client:
+        run = client.attach("run_1")
+        assert await run.status() == "completed"
+        with pytest.raises(errors.NotAuthorized):
+            await run.status()
+
+
 async def test_a_second_401_is_not_authorized(face):
     server, args = in_memory(legs=[Leg(refuse=401)] * 9, statuses=[Trip(refuse=401)] * 9)
     server.create()
