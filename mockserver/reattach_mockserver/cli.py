@@ -125,8 +125,7 @@ def _settings(args: argparse.Namespace) -> Any:
     from reattach_mockserver.scenarios.errors import RecordingError, ScenarioError
     from reattach_mockserver.scenarios.parse import load_script
     from reattach_mockserver.scenarios.recording import load_recording
-    from reattach_mockserver.scenarios.script import Script
-    from reattach_mockserver.settings import Limits, Playable, Settings
+    from reattach_mockserver.settings import Playable, Settings
 
     given: dict[str, Playable] = {}
     default = "hello"
@@ -138,13 +137,10 @@ def _settings(args: argparse.Namespace) -> Any:
         given.pop(playable.name, None)
         given[playable.name] = playable
         default = playable.name
-    chosen = given.get(default)
-    limits = Limits().with_script(chosen.limits) if isinstance(chosen, Script) else Limits()
     return Settings(
         scripts=Library(given),
         default=default,
         log=_log(args.log),
-        limits=limits,
         tokens=_tokens(args.tokens),
         deterministic=args.deterministic,
         seed=args.seed,

@@ -63,7 +63,7 @@ def test_the_first_line_as_json():
 
 
 def test_the_last_file_named_is_what_runs_play(tmp_path):
-    """Scenarios and recordings in the order of the line; a script's limits are the server's, and discovery says so."""
+    """Scenarios and recordings in the order of the line; the limits stated are the default's."""
     script = tmp_path / "one.yaml"
     script.write_text(
         "reattach: scenario/1\nname: one\nclock: virtual\nlimits: {heartbeat_ms: 7000}\nsteps: [{status: hi}]\n"

@@ -146,6 +146,19 @@ async def test_discovery_says_what_is_so(sites, tmp_path):
     assert (await site.get(told["endpoints"]["runs"])).status == 401
 
 
+async def test_the_limits_stated_are_those_of_the_default_scenario_and_of_no_other(sites):
+    """A script's limits hold for its own runs; what another one asks for stands in its stream."""
+    site = await sites(quiet(heartbeat_ms=7_000), OPEN)
+    told = (await site.get("/.well-known/reattach")).json
+    assert told["limits"]["heartbeat_ms"] == 7_000
+    for name, heartbeat_ms in (("quiet", 7_000), ("open", 15_000)):
+        run = await site.run({"input": {"scenario": name}})
+        exchange = site.attach(run["id"])
+        attached = await exchange.block()
+        assert attached.json["heartbeat_ms"] == heartbeat_ms, name
+        await exchange.close()
+
+
 async def test_it_can_be_mounted_in_another_application():
     """Paths in answers are those that a client must write; the engine starts without a lifespan of its own."""
     app = create_app(Settings(scripts=Library({"quick": QUICK}), default="quick"))

@@ -240,7 +240,11 @@ class Engine:
 
     def limits(self, run: RunRecord) -> Limits:
         """Return the limits that hold for this run."""
-        playable = self.settings.scripts.get(run.script)
+        return self.limits_for(run.script)
+
+    def limits_for(self, script: str) -> Limits:
+        """Return the limits that hold for runs of this script; the server's own if it is not known."""
+        playable = self.settings.scripts.get(script)
         return self.settings.limits if playable is None else limits_of(playable, self.settings.limits)
 
     async def run(self, run_id: str) -> RunRecord | None:

@@ -24,6 +24,7 @@ async def read_discovery(engine: Engine, call: Call) -> None:
     """Answer with the discovery document; no token is asked for."""
     check_json(call)
     settings = engine.settings
+    limits = engine.limits_for(settings.default)
     levels = ["pollable", "resumable"]
     if engine.log.durability != "memory":
         levels.append("durable")
@@ -31,7 +32,7 @@ async def read_discovery(engine: Engine, call: Call) -> None:
         {
             "protocol": 1,
             "levels": levels,
-            "limits": {name: getattr(settings.limits, name) for name in _LIMITS},
+            "limits": {name: getattr(limits, name) for name in _LIMITS},
             "deterministic": settings.deterministic,
             "durability": engine.log.durability,
             "endpoints": {
