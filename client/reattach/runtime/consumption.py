@@ -133,9 +133,6 @@ class Consumption:
 
         Args:
             key: Of the thread or task that asks.
-
-        Raises:
-            LeaseLost: See `confirm`.
         """
         owner = self._owner
         if owner is None or owner.key != key or self._again or self._dropped or self._next >= len(self._buffer):
@@ -143,6 +140,8 @@ class Consumption:
         event = self._buffer[self._next]
         if event.position <= self._shown or self._skip is not None:
             return None
+        if self.lease is not None and not self._holds(self.lease):
+            return None  # said by `confirm`, where the reader then lets go
         self.confirm()
         self._next += 1
         self._position = self._shown = self._highest = event.position
