@@ -143,7 +143,8 @@ class VirtualClock:
 
     async def elapse(self, seconds: float) -> None:
         """Move time in the loop, and return when everything that this set off is done; 0 only lets things settle."""
-        for _ in range(2):  # whoever was started just now begins to run, the runner too; trio runs one batch in any order
+        # Whoever was started just now begins to run, the runner too; trio runs one batch in any order.
+        for _ in range(2):
             await anyio.lowlevel.checkpoint()
         if self._soon is None:
             self._now += seconds
