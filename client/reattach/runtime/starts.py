@@ -111,6 +111,14 @@ async def _look_up(engine: Engine, row: RunRow, key: str) -> Created:
                 hint="Open the address in a browser, then start again with the same key.",
             ) from error
         except Refused as error:
+            if error.refusal.why is Why.BUSY:
+                raise errors.AttachError(
+                    f"{engine.server} did not answer about key {key!r} (3 attempts, last: {error.refusal.detail}). "
+                    "It was not sent again: it is so old that the server may have forgotten it.",
+                    key=key,
+                    problem=error.refusal.code,
+                    hint="Start again with the same key when the server answers.",
+                ) from error
             raise _error(engine, key, error.refusal) from error
     if found is not None:
         return found

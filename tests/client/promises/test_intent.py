@@ -1,11 +1,12 @@
 """Promise 1: the intent is on disk before the request leaves, the run id before the first frame is shown."""
 
+import socket
 import sqlite3
 
 import pytest
 
 from client_stage import collected, in_memory, sequences
-from reattach import errors
+from reattach import Policy, errors
 from reattach.testing import Trip
 
 pytestmark = pytest.mark.anyio
@@ -130,6 +131,22 @@ async def test_an_old_intent_is_looked_up_and_never_sent_again(face, journal):
         assert server.wire.calls("POST", "/v1/runs") == []
         (run,) = await client.runs(unfinished=True)
         assert (run.id, run.needs) == ("", "reconcile")
+
+
+async def test_an_old_intent_that_cannot_be_looked_up_says_so(face, journal):
+    """The server is down: neither "not answered for 600 s" after three attempts, nor a fault of ours without a budget."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    quick = {"retry_floor": 0.01, "retry_base": 0.01, "retry_ceiling": 0.01}
+    async with face.client(url, journal, policy=Policy(give_up_after=0.05, **quick)) as client:
+        with pytest.raises(errors.ReconnectExhausted):
+            await client.start("work", key="k")
+    with sqlite3.connect(journal) as connection:
+        connection.execute("UPDATE reattach_runs SET sent_at = '2025-01-01T00:00:00.000000Z'")
+    connection.close()
+    async with face.client(url, journal, policy=Policy(give_up_after=None, **quick)) as client:
+        with pytest.raises(errors.AttachError, match="did not answer about key 'k'"):
+            await client.start("work", key="k")
 
 
 async def test_a_definite_refusal_does_not_use_up_the_key(face, journal):
