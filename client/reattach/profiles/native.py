@@ -25,7 +25,7 @@ from reattach.core.fold import (
     ToolCalled,
 )
 from reattach.core.messages import Mark, Refusal, Why
-from reattach.core.payload import instant
+from reattach.core.payload import instant, run_id_good
 from reattach.model import Event, Outcome, Status
 from reattach.profiles.base import Call, Created, Reading, Unreadable
 from reattach.profiles.hints import retry_after
@@ -44,6 +44,7 @@ from reattach.profiles.native_values import (
     replaced,
     required_text,
     status_word,
+    stored_text,
 )
 
 CODES: dict[str, Why] = {
@@ -110,10 +111,12 @@ class Native:
         replayed = headers.get("idempotency-replayed", "").lower() == "true"
         try:
             run = json_object(body.decode("utf-8", "replace"))
-            return Created(required_text(run, "id"), maybe(run, "session_id"), status_word(run.get("status")), replayed)
+            if not run_id_good(run.get("id")):
+                raise ValueError("no id")  # or one that neither a journal nor a path could carry
+            return Created(run["id"], stored_text(run, "session_id"), status_word(run.get("status")), replayed)
         except ValueError as error:
             match = re.search(r"/runs/([^/?#]+)$", headers.get("location", ""))
-            if match:
+            if match and run_id_good(unquote(match[1])):
                 return Created(unquote(match[1]), None, Status.UNKNOWN, replayed)
             raise Unreadable(f"a create's answer without a run ({quoted(body)})") from error
 
@@ -145,7 +148,7 @@ class Native:
             epoch if isinstance(epoch, str) else None,
             head if type(head) is int else None,
             settled,
-            maybe(run, "session_id"),
+            stored_text(run, "session_id"),
             instant(created) if isinstance(created, str) else None,
         )
 
@@ -162,7 +165,7 @@ class Native:
                 raise ValueError("no sequence")
             if self.place(cursor) != (epoch, sequence):
                 raise ValueError("a cursor of another place")  # it would be sent back for ever
-            mark = Mark(0, epoch, sequence, maybe(state, "cursor_id"), cursor)
+            mark = Mark(0, epoch, sequence, stored_text(state, "cursor_id"), cursor)
         except ValueError as error:
             raise Unreadable(f"a snapshot without its boundary ({quoted(body)})") from error
         return mark, state

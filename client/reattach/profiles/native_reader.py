@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from reattach.core.messages import UNSTATED, Arrival, Closing, Opened, Received, Refusal, Refused, Why
-from reattach.core.payload import digest_of
+from reattach.core.payload import digest_of, encodable
 from reattach.model import Event
 from reattach.profiles.base import Told
 from reattach.profiles.native_values import CURSOR, KINDS, SETTLING, json_object, maybe, maybe_int, outcome
@@ -102,6 +102,8 @@ class NativeReader:
             if not frame.id:
                 return None
             return Refusal(Why.FOREIGN, f"event {frame.id!r} has no id, sequence and type")
+        if not encodable(identity):
+            return Refusal(Why.FOREIGN, f"event {frame.id!r} has an id that cannot be kept: {identity[:80]!r}")
         epoch = self._epoch
         cursor = f"{epoch}.{sequence}"
         if frame.id != cursor and frame.id:

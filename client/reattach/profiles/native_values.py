@@ -9,7 +9,7 @@ from typing import Any
 
 from reattach.core.fold import Replaced
 from reattach.core.messages import Why
-from reattach.core.payload import instant
+from reattach.core.payload import encodable, instant
 from reattach.model import Evidence, Kind, Message, Operation, Outcome, Problem, RequiredAction, Status, ToolCall
 
 KINDS: dict[str, Kind] = {
@@ -116,6 +116,12 @@ def required_text(value: Mapping[str, Any], name: str) -> str:
     if not isinstance(found, str) or not found:
         raise ValueError(f"no {name}")
     return found
+
+
+def stored_text(value: Mapping[str, Any], name: str) -> str | None:
+    """Return a member if it is a text that a journal and a path can carry: no half of a surrogate pair."""
+    found = maybe(value, name)
+    return found if found is None or encodable(found) else None
 
 
 def maybe(value: Mapping[str, Any], name: str) -> str | None:

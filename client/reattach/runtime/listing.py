@@ -9,13 +9,12 @@ from typing import Any
 from reattach import errors
 from reattach.core.fold import Fold
 from reattach.core.intent import key_fault, request_digest, request_text
+from reattach.core.payload import run_id_good
 from reattach.model import Connection, Needs, Status, View
 from reattach.runtime import outcomes, starts
 from reattach.runtime.engine import Engine
 from reattach.runtime.feed import End, Feed
 from reattach.stores.base import RunRow
-
-RUN_ID = 512  # characters; the longest that a journal or a path should have to carry
 
 
 def request(
@@ -57,8 +56,8 @@ def attachable(
     Raises:
         UsageError: An argument cannot be right, or is not in this version.
     """
-    if row is None and (not isinstance(run_id, str) or not run_id or len(run_id) > RUN_ID or not run_id.isprintable()):
-        raise errors.UsageError(f"run={run_id!r} is no run id.", hint="Give the id as the server gave it.")
+    if row is None and not run_id_good(run_id):
+        raise errors.UsageError(f"run={str(run_id)[:80]!r} is no run id.", hint="Give the id as the server gave it.")
     if consumer != "main":
         raise errors.UsageError(f"consumer={consumer!r} is not in this version.", hint='There is "main".')
     if ack != "auto":

@@ -469,3 +469,30 @@ def test_a_paused_run_tells_its_actions():
     told = PROFILE.settled(RUN, Event(id="x", run_id=RUN, type="run.paused", kind="end", data=data))
     assert told.required_actions == (RequiredAction(id="a1", kind="approval", tool="t", arguments={"x": 1}),)
     assert told.release == "r1"
+
+
+# what neither a journal nor a path can carry ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("told", ["\ud800", "r" * 513, "../x\n", ".", "..", 5, ""])
+def test_a_run_id_that_cannot_be_kept_is_no_run(told):
+    """A lone surrogate made the journal raise, and an id of a megabyte the request line."""
+    body = json.dumps({"id": told, "status": "running"}).encode()
+    with pytest.raises(Unreadable, match="a create's answer without a run"):
+        PROFILE.created(201, {}, body)
+    assert PROFILE.created(201, {"location": "/v1/runs/run_1"}, body).run_id == "run_1"
+    if isinstance(told, str) and told.isascii() and told:
+        with pytest.raises(Unreadable):
+            PROFILE.created(201, {"location": f"/v1/runs/{told.replace(chr(10), '%0A')}"}, b"")
+
+
+def test_an_event_id_with_half_a_character_is_not_the_protocol():
+    """SQLite could not write it; that is no fault of the disk, as CommitFailed would say."""
+    assert "an id that cannot be kept" in refused(read(frame(event(id="evt_\ud800"))))
+
+
+def test_texts_that_cannot_be_stored_are_not_told():
+    """A session id goes into the journal as it is."""
+    body = json.dumps({"id": RUN, "status": "running", "session_id": "\udfff"}).encode()
+    assert PROFILE.created(201, {}, body).session_id is None
+    assert PROFILE.reading(RUN, body).session_id is None
