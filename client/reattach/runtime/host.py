@@ -67,6 +67,7 @@ class Host:
                 f"this client belongs to process {self._pid}; this is its fork {os.getpid()}.",
                 hint="Make a new client on the same journal here.",
             )
+        portal().refuse_here()
         with self._lock:
             if self._closed:
                 raise errors.Closed("the client is closed.", hint="Runs go on; make a new client on the same journal.")
@@ -111,9 +112,12 @@ class Host:
         return not self._closed and self._pid == os.getpid()
 
     def close(self) -> None:
-        """Close, in any state, twice, from any thread; returns when everything has ended."""
+        """Close, in any state, twice, from any thread; returns when everything has ended.
+
+        Called by an observer, in the portal's own thread, it begins to close and returns: it would wait for itself.
+        """
         served = self.stop()
-        if served is not None:
+        if served is not None and not portal().here:
             served.result()
 
     def stop(self) -> concurrent.futures.Future[None] | None:

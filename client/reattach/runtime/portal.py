@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Coroutine
@@ -29,7 +30,28 @@ class Portal:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        while True:
+            # asyncio ends a loop in which a task raised SystemExit, as a user's token function may; the task has it too, and
+            # every other client of this process lives here.
+            with contextlib.suppress(SystemExit, KeyboardInterrupt):
+                self._loop.run_forever()
+
+    @property
+    def here(self) -> bool:
+        """Whether this is the portal's own thread, where waiting for the portal would be waiting for oneself."""
+        return threading.get_ident() == self._thread.ident
+
+    def refuse_here(self) -> None:
+        """Refuse to wait in the portal's own thread.
+
+        Raises:
+            UsageError: This is it: an observer, say, called the client that called it.
+        """
+        if self.here:
+            raise errors.UsageError(
+                "an observer or a token function called the client that called it.",
+                hint="Hand the work to another thread.",
+            )
 
     def call(self, function: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> T:
         """Run the coroutine function there and wait. Interrupted (Ctrl-C), it is cancelled there, and the interrupt passes.
@@ -37,11 +59,7 @@ class Portal:
         Raises:
             UsageError: Called from the portal's own thread, where it would wait for itself: by an observer, say.
         """
-        if threading.get_ident() == self._thread.ident:
-            raise errors.UsageError(
-                "an observer or a token function called the client that called it.",
-                hint="Hand the work to another thread.",
-            )
+        self.refuse_here()
         future = self.submit(function, *args)
         try:
             return future.result()

@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from reattach import errors
+from reattach.core.payload import encodable
 from reattach.core.subscription import step as core_step
 from reattach.model import OnGap
 from reattach.observe import Observer
@@ -96,7 +97,7 @@ def check(
             profile=named(profile),
             store=open_store(journal),
             token=token,
-            headers=dict(headers or {}),
+            headers=_own(headers),
             policy=policy,
             on_gap=_ON_GAP[on_gap],
             observer=observer,
@@ -125,6 +126,19 @@ def address(url: object) -> str:
     if parts.username is not None or parts.password is not None:
         raise ValueError("url: give secrets by token=, not in the address (the journal keeps the address)")
     return urlunsplit((parts.scheme, parts.netloc.lower(), parts.path.rstrip("/"), "", ""))
+
+
+def _own(headers: object) -> dict[str, str]:
+    if headers is None:
+        return {}
+    if not isinstance(headers, Mapping):
+        raise ValueError(f"headers={headers!r}: names and texts are needed, such as {{'X-Team': 'billing'}}")
+    for name, value in headers.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise ValueError(f"headers: {name!r} is {value!r}; both must be texts")
+        if not encodable(name + value):
+            raise ValueError(f"headers: {name!r} has half of a character that cannot be sent")
+    return dict(headers)
 
 
 def _wire(
@@ -160,16 +174,28 @@ async def _headers(setup: Setup) -> dict[str, str | bytes]:
     try:
         if callable(token):
             # A provider may ask a vault: never in the loop. A coroutine function's coroutine belongs to the loop.
-            token = await anyio.to_thread.run_sync(token, abandon_on_cancel=True)
+            token = await anyio.to_thread.run_sync(_asked, token, abandon_on_cancel=True)
             if inspect.isawaitable(token):
                 token = await token
     except Exception as error:
         raise WireRefused(f"the function given as token= raised {error!r}") from error
     if token is not None and not isinstance(token, str):
         raise WireRefused(f"token= gave a {type(token).__name__}, not a text")
+    if token and not encodable(token):
+        raise WireRefused("token= gave a text with half of a character that cannot be sent")
     if token:
         headers["Authorization"] = f"Bearer {token}".encode()
     return headers
+
+
+def _asked(token: Callable[[], Any]) -> Any:
+    """Call the user's function, in a thread of its own: `sys.exit` there is its failure, and ends no loop of ours."""
+    try:
+        return token()
+    except Exception:
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"{type(error).__name__}({error})") from error
 
 
 def open_journal(store: Store) -> errors.JournalDamaged | None:

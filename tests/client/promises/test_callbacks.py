@@ -19,7 +19,7 @@ def interrupt():
 
 @pytest.mark.parametrize("leaves", [sys.exit, interrupt], ids=["exit", "interrupt"])
 async def test_a_token_function_that_ends_the_process_ends_its_attempt_only(face, leaves):
-    """asyncio ends a loop in which SystemExit is raised; every other client of the process lives in that loop."""
+    """A loop of asyncio ends where SystemExit is raised, and every other client of the process lives in that loop."""
     server, args = in_memory()
     _, broken = in_memory()
     async with face.client(journal=":memory:", **args) as other:
