@@ -23,9 +23,13 @@ def open_store(journal: str | os.PathLike[str] | Store) -> Store:
     Raises:
         ValueError: This version has no store of that kind.
     """
+    if isinstance(journal, bytes | int | None):
+        raise ValueError(f'journal={journal!r}: give the path of a SQLite file, such as "runs.db"')
     if not isinstance(journal, str | os.PathLike):
         return journal
     name = os.fspath(journal)
+    if not _possible(name):
+        raise ValueError(f'journal={name!r} is no path: give one of a SQLite file, such as "runs.db"')
     if name == ":memory:":
         return MemoryStore()
     # Only the scheme is repeated: an address may hold a password.
@@ -39,3 +43,10 @@ def open_store(journal: str | os.PathLike[str] | Store) -> Store:
     if not name.strip():
         raise ValueError('a journal needs a name: give the path of a SQLite file, such as "runs.db"')
     return SqliteStore(journal)
+
+
+def _possible(name: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        return False  # half of a character that this system's paths cannot hold

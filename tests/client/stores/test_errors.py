@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 
 import pytest
 
+from reattach.stores import open_store
 from reattach.stores.base import StoreDamaged, StoreFailed, StoreLocked
 from reattach.stores.sqlite import SqliteStore
 from reattach.stores.sqlite.errors import translated
@@ -43,6 +45,21 @@ def test_a_store_that_is_not_open_says_so(tmp_path):
         with pytest.raises(StoreFailed, match="not open"):
             call()
     assert not (tmp_path / "runs.db").exists()
+
+
+@pytest.mark.parametrize("kind", [os.mkdir, os.mkfifo], ids=["folder", "pipe"])
+def test_what_is_no_file_is_refused_without_waiting(tmp_path, kind):
+    """Opening a named pipe waits for its other end, for ever, and here with the folder's lock."""
+    kind(tmp_path / "runs.db")
+    with pytest.raises(StoreFailed, match="no regular file"):
+        SqliteStore(tmp_path / "runs.db").open()
+
+
+@pytest.mark.parametrize("journal", [b"runs.db", 5, None, "a\0b", "\ud800", ""])
+def test_what_is_no_path_is_no_journal(journal):
+    """Before anything is opened, and in words of ours."""
+    with pytest.raises(ValueError, match='such as "runs.db"'):
+        open_store(journal)
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,8 @@ def open_file(path: Path, now: str) -> Opened:
     """
     if not path.parent.is_dir():
         raise StoreFailed(f"its folder {str(path.parent)!r} does not exist")
+    if path.exists() and not path.is_file():
+        raise StoreFailed("it is no regular file")  # opening a pipe would wait for its other end, for ever
     with files.alone_in(path.parent):
         with translating():
             empty = damage.lost_before_opening(path)
