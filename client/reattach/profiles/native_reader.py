@@ -14,6 +14,8 @@ from reattach.wire.frame import Frame
 
 LONGEST_BEAT = 3_600_000  # ms; what a server states beyond an hour, or in numbers that are none, is not believed
 
+_new = tuple.__new__  # a NamedTuple's own constructor is a Python function; every event passes here
+
 
 class NativeReader:
     """Reads the frames of one subscription; remembers the epoch that the stream stated and which messages had deltas."""
@@ -128,28 +130,32 @@ class NativeReader:
         prev = told.get("prev_id", UNSTATED)
         time = told.get("time")
         settling = SETTLING.get(type_) if kind == "end" else None
-        return Arrival(
-            identity,
-            prev if type(prev) is str or prev is None else UNSTATED,
-            epoch,
-            sequence,
-            None if epoch is None else cursor,
-            identity,
-            digest_of(frame.data),
-            type_,
-            kind,
-            text,
-            time if type(time) is str else None,
-            data,
-            frame.data,
-            True,
-            None if settling is None else outcome(self._run_id, settling, data, "event"),
+        return _new(
+            Arrival,
+            (
+                identity,
+                prev if type(prev) is str or prev is None else UNSTATED,
+                epoch,
+                sequence,
+                None if epoch is None else cursor,
+                identity,
+                digest_of(frame.data),
+                type_,
+                kind,
+                text,
+                time if type(time) is str else None,
+                data,
+                frame.data,
+                True,
+                None if settling is None else outcome(self._run_id, settling, data, "event"),
+            ),
         )
 
     def _added(self, type_: str, data: dict[str, Any]) -> str:
         """Return what an event adds to the visible text: a whole message adds it only if no delta of it came before."""
         if type_ == "message.delta":
-            self._growing.add(str(data.get("message_id")))
+            message = data.get("message_id")
+            self._growing.add(message if type(message) is str else str(message))
             text = data.get("text")
             return text if type(text) is str else ""
         if type_ == "message.completed":
