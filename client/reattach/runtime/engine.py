@@ -109,6 +109,7 @@ class Engine:
         self._followed: dict[int, Followed] = {}
         self._turns: dict[int, Turn] = {}
         self._leases: dict[tuple[int, str], Lease] = {}
+        self._owed: dict[tuple[int, str], Lease] = {}  # could not be given back; nobody here uses them any more
         self.shown: dict[tuple[int, str], tuple[int, int]] = {}
         """What consumers of this engine that left had been handed: lease token and position."""
 
@@ -305,12 +306,21 @@ class Engine:
         before = self._leaving.get((run, consumer))
         if before is not None:
             await before.wait()
-        work = self.writer.post(lambda: self.store.lease(run, consumer, self.holder, LEASE))
+        owed = self._owed.get((run, consumer))
+
+        def taking() -> Lease | Busy:
+            if owed is not None:
+                self.store.release(owed)
+            return self.store.lease(run, consumer, self.holder, LEASE)
+
+        work = self.writer.post(taking)
         try:
             lease = await settled(work, self.soon)
         except BaseException:
             work.add_done_callback(self._undo)
             raise
+        if self._owed.get((run, consumer)) is owed:
+            self._owed.pop((run, consumer), None)
         if isinstance(lease, Lease):
             self._leases[run, consumer] = lease
         return lease
@@ -327,14 +337,18 @@ class Engine:
             self.writer.post(lambda: self.store.release(lease))
 
     async def give_back(self, lease: Lease) -> None:
-        """Give a lease back. Never raises: one that cannot be given back runs out by itself."""
+        """Give a lease back. Never raises: one that cannot be given back now runs out, or is given back when it is taken again."""
         held = (lease.run, lease.consumer)
         if self._leases.get(held) == lease:
             del self._leases[held]
         over = self._leaving[held] = anyio.Event()
         try:
-            with anyio.CancelScope(shield=True), contextlib.suppress(Exception):
+            with anyio.CancelScope(shield=True):
                 await self.post(lambda: self.store.release(lease))
+        except Exception:
+            self._owed[held] = (
+                lease  # a full disk; once there is room, the next loop must not find the run busy with us
+            )
         finally:
             if self._leaving.get(held) is over:
                 del self._leaving[held]

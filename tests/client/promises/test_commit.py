@@ -45,6 +45,23 @@ async def test_nothing_is_shown_that_could_not_be_written(face):
     assert sequences(first + rest) == [1, 2, 3, 4, 5]
 
 
+async def test_a_disk_that_was_full_leaves_nobody_busy_with_himself(face):
+    """Neither commit nor giving the leases back finds room; with room again the loop goes on at once, as the error says."""
+    _, args = in_memory(jumps=False)  # time stands: no lease runs out
+    store = FailingStore(MemoryStore())
+    store.fail("commit", times=None)
+    store.fail("release", times=None)
+    async with face.client(journal=store, **args) as client:
+        run = await client.start("work", key="k")
+        for _ in range(2):
+            with pytest.raises(errors.CommitFailed, match="no space left on device"):
+                await collected(run)
+        store.heal()
+        assert sequences(await collected(run)) == [1, 2, 3, 4, 5]
+        assert store.holder(1, "main") is None
+        assert store.holder(1, "") is None
+
+
 async def test_an_event_waits_for_its_commit(face):
     """The event is there, the disk is slow: it is not handed out before the commit has returned."""
     _, args = in_memory()

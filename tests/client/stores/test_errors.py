@@ -55,10 +55,15 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path, kind):
         SqliteStore(tmp_path / "runs.db").open()
 
 
+def test_a_name_too_long_for_the_system_is_a_failure_of_the_store(tmp_path):
+    with pytest.raises(StoreFailed, match="too long"):
+        SqliteStore(tmp_path / ("x" * 300)).open()
+
+
 @pytest.mark.parametrize("journal", [b"runs.db", 5, None, "a\0b", "\ud800", ""])
 def test_what_is_no_path_is_no_journal(journal):
     """Before anything is opened, and in words of ours."""
-    with pytest.raises(ValueError, match='such as "runs.db"'):
+    with pytest.raises(ValueError, match=r'such as "runs\.db"'):
         open_store(journal)
 
 

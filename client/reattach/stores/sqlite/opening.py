@@ -37,7 +37,9 @@ def open_file(path: Path, now: str) -> Opened:
     """
     if not path.parent.is_dir():
         raise StoreFailed(f"its folder {str(path.parent)!r} does not exist")
-    if path.exists() and not path.is_file():
+    with translating():
+        odd = path.exists() and not path.is_file()
+    if odd:
         raise StoreFailed("it is no regular file")  # opening a pipe would wait for its other end, for ever
     with files.alone_in(path.parent):
         with translating():
