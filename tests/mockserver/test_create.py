@@ -286,3 +286,13 @@ async def test_a_create_in_flight_is_not_waited_for_for_ever(sites):
     assert (answer.status, answer.code) == (409, "idempotency_in_flight")
     assert int(answer.headers["retry-after"]) >= 1
     assert (await site.create(key="k")).status == 201
+
+
+@pytest.mark.parametrize("depth", [500, 900, 100_000])
+async def test_a_body_nested_beyond_sense_is_refused_or_kept_never_an_accident(sites, depth):
+    """Between what the parser could read and what the digest could walk lay 500 `internal`."""
+    site = await sites()
+    body = b'{"input":' + b"[" * depth + b"]" * depth + b"}"
+    answer = await site.call("POST", "/v1/runs", {"Idempotency-Key": "k"}, body)
+    assert (answer.status, answer.json.get("code")) in [(201, None), (400, "invalid_request")]
+    assert site.engine.log.counts().runs == (answer.status == 201)

@@ -39,8 +39,16 @@ def parse_json(body: bytes) -> Any:
 
 
 def digest_of(value: Any) -> str:
-    """Return a digest that two values share exactly if they are equal in RFC 8785 form."""
-    return hashlib.sha256(_canonical(value).encode("utf-8", "surrogatepass")).hexdigest()
+    """Return a digest that two values share exactly if they are equal in RFC 8785 form.
+
+    Raises:
+        NotJson: It is nested so deeply that it can be parsed, but no more.
+    """
+    try:
+        canonical = _canonical(value)
+    except RecursionError:
+        raise NotJson("nested too deeply") from None
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _canonical(value: Any) -> str:

@@ -34,9 +34,9 @@ async def create_run(engine: Engine, call: Call) -> None:
     body = await call.body(engine.settings.limits.body_bytes)
     try:
         value = parse_json(body)
+        digest = digest_of(value)
     except NotJson as error:
         raise invalid_request(f"the body is not JSON with one meaning: {error}") from None
-    digest = digest_of(value)
     try:
         async with engine.turns.turn(caller.principal, key, engine.settings.in_flight_wait):
             run = engine.log.by_key(caller.principal, key)
