@@ -241,7 +241,7 @@ class Engine:
         )
         try:
             self._observer(fact)
-        except Exception:
+        except (Exception, SystemExit):  # asyncio would end the whole loop for a SystemExit; an interrupt is a person's
             return
 
     async def post(self, function: Callable[[], T]) -> T:

@@ -30,6 +30,18 @@ async def test_a_token_function_that_ends_the_process_ends_its_attempt_only(face
     assert server.wire.open_streams == 0
 
 
+async def test_an_observer_that_ends_the_process_ends_nothing(face):
+    """What it raises is dropped; SystemExit, too, which asyncio would end the engine's loop for, and its readers would wait."""
+    _, args = in_memory()
+    async with face.client(journal=":memory:", observer=lambda fact: sys.exit(3), **args) as client:
+        reader = face.beside(lambda: begin_and_collect(client))
+        assert (await reader.result())[-1].settles
+
+
+async def begin_and_collect(client):
+    return await collected(await client.start("work", key="k"))
+
+
 async def test_a_token_with_half_a_character_is_named(face):
     _, args = in_memory()
     async with face.client(journal=":memory:", token=lambda: "\ud800", **args) as client:
