@@ -51,9 +51,9 @@ def admit(arrival: Arrival, admitted: Mark, known: Sequence[Identity], *, contig
         return _old(arrival, sequence, known)
     if contiguous and sequence != admitted.sequence + 1:
         return Verdict.HOLE
-    if not _follows(arrival.prev_id, admitted):
-        return Verdict.DIVERGED
-    return Verdict.NEXT
+    if arrival.prev_id == admitted.id or _follows(arrival.prev_id, admitted):
+        return Verdict.NEXT
+    return Verdict.DIVERGED
 
 
 def _follows(prev_id: str | None, admitted: Mark) -> bool:

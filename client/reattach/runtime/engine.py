@@ -30,6 +30,7 @@ from reattach.runtime.calls import Calls
 from reattach.runtime.clock import Clock, sleep
 from reattach.runtime.failures import of_fault
 from reattach.runtime.followed import Followed
+from reattach.runtime.forks import generation
 from reattach.runtime.loop import Inbox, Soon, settled
 from reattach.runtime.turn import LIMIT, Turn
 from reattach.runtime.writer import Writer
@@ -97,6 +98,7 @@ class Engine:
         self.holder = current_holder(uuid.uuid4().hex[:12])
         self.turn_limit = turn_limit
         self.pid = os.getpid()
+        self._generation = generation()
         self.closed = False
         self._gone = anyio.Event()
         self._observer = observer
@@ -159,7 +161,7 @@ class Engine:
     @property
     def undisturbed(self) -> bool:
         """Whether nothing stands in a reader's way: open, no transaction under way, no fork. `check_open` says what does."""
-        return not self.closed and not self._turns and self.pid == os.getpid()
+        return not self.closed and not self._turns and self._generation == generation()
 
     def check_open(self) -> None:
         """Refuse what this engine cannot do any more.

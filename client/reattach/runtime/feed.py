@@ -40,14 +40,14 @@ class Feed:
         self.connection = Connection()
 
     def keep(self, events: list[Event]) -> None:
-        """Keep the newest committed events in memory; their positions follow one another."""
+        """Keep the newest committed events in memory, up to twice the limit in a burst; their positions follow one another."""
         with self._lock:
             ring = self._ring
             if ring and events and events[0].position != ring[-1].position + 1:
                 ring.clear()
-            ring.extend(events if len(events) <= self._kept else events[-self._kept :])
-            while len(ring) > self._kept:
+            while len(ring) > self._kept:  # before what is new: a reader that keeps pace has had its turn since
                 ring.popleft()
+            ring.extend(events if len(events) <= self._kept else events[-self._kept :])
 
     def deliver(self, position: int) -> None:
         """Let the application read up to this position."""

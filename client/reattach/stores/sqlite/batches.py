@@ -65,16 +65,22 @@ def keep(connection: sqlite3.Connection, told: Prepared, now: str) -> Refusal | 
     return None
 
 
+FULL_READ = 1 << 22
+"""Characters of journal text that end a read, however few events they are: bounds the memory of whoever reads far behind."""
+
+
 def read(connection: sqlite3.Connection, run: int, after: int, limit: int) -> list[Entry]:
-    """Return entries from position `after` + 1 on, whole batches until there are `limit`."""
+    """Return entries from position `after` + 1 on, whole batches until there are `limit`, or enough to fill a read."""
     found: list[tuple[int, str]] = []
     last = after
+    size = 0
     for first, batch, events in connection.execute(
         "SELECT first, batch, events FROM reattach_batches WHERE run = ? AND batch > ? ORDER BY batch", (run, after)
     ):
         found.append((first, events))
         last = batch
-        if last - after >= limit:
+        size += len(events)
+        if last - after >= limit or size >= FULL_READ:
             break
     else:
         last = 1 << 62  # all batches were read, so all gaps behind them belong to the answer too
