@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from itertools import islice
 from typing import NamedTuple
 
 import anyio
@@ -25,13 +24,32 @@ class End(NamedTuple):
     error: ReattachError | None
 
 
+SLACK_EVENTS = 8_000
+SLACK_BYTES = 8 << 20
+"""What a burst may hold in memory above the limit, so that a reader that keeps pace never goes to the file."""
+
+
+class _Batch(NamedTuple):
+    """Events that were committed together; their positions follow one another."""
+
+    first: int
+    events: list[Event]
+    size: int
+
+
 class Feed:
-    """What a subscription shows to its readers."""
+    """What a subscription shows to its readers.
+
+    Args:
+        kept: The newest events that stay in memory, at least.
+    """
 
     def __init__(self, kept: int) -> None:
         self._lock = threading.Lock()
         self._kept = kept
-        self._ring: deque[Event] = deque()
+        self._batches: deque[_Batch] = deque()
+        self._held = 0
+        self._size = 0
         self._listeners: dict[int, Callable[[], None]] = {}
         self._next_listener = 0
         self.readable = 0
@@ -39,15 +57,29 @@ class Feed:
         self.end: End | None = None
         self.connection = Connection()
 
-    def keep(self, events: list[Event]) -> None:
-        """Keep the newest committed events in memory, up to twice the limit in a burst; their positions follow one another."""
+    def keep(self, events: list[Event], size: int = 0) -> None:
+        """Keep newly committed events in memory, and drop the oldest batches that nobody needs to find there.
+
+        Args:
+            events: In order; their positions follow those of the last ones, else what was kept is of no use any more.
+            size: Of their payloads, in characters.
+        """
+        if not events:
+            return
         with self._lock:
-            ring = self._ring
-            if ring and events and events[0].position != ring[-1].position + 1:
-                ring.clear()
-            while len(ring) > self._kept:  # before what is new: a reader that keeps pace has had its turn since
-                ring.popleft()
-            ring.extend(events if len(events) <= self._kept else events[-self._kept :])
+            batches = self._batches
+            if batches and events[0].position != batches[-1].first + len(batches[-1].events):
+                batches.clear()
+                self._held = self._size = 0
+            batches.append(_Batch(events[0].position, events, size))
+            self._held += len(events)
+            self._size += size
+            while self._held - len(batches[0].events) >= self._kept and (
+                self._held > self._kept + SLACK_EVENTS or self._size > SLACK_BYTES
+            ):
+                oldest = batches.popleft()
+                self._held -= len(oldest.events)
+                self._size -= oldest.size
 
     def deliver(self, position: int) -> None:
         """Let the application read up to this position."""
@@ -99,14 +131,15 @@ class Feed:
         return end
 
     def newest(self, after: int, limit: int) -> list[Event] | None:
-        """Return events from position after + 1 on that may be read; None if they are only in the journal."""
+        """Return some events from position after + 1 on that may be read, [] if there is none, None if they are only in the file."""
         readable = self.readable
         if after >= readable:
             return []
         with self._lock:
-            ring = self._ring
-            if not ring or ring[0].position > after + 1 or ring[-1].position < after + 1:
-                return None
-            begin = after + 1 - ring[0].position
-            until = min(len(ring), readable + 1 - ring[0].position, begin + limit)
-            return list(islice(ring, begin, until))
+            for first, events, _ in self._batches:
+                begin = after + 1 - first
+                if begin < 0:
+                    return None
+                if begin < len(events):
+                    return events[begin : min(begin + limit, readable + 1 - first)]
+        return None

@@ -228,7 +228,7 @@ class Subscription:
                 first = prev.position + 1
                 run_id = self._run_id
                 events = [event_from(each, run_id, first + index) for index, each in enumerate(batch)]
-                self.feed.keep(events)
+                self.feed.keep(events, size)
                 self._recent.extend(events)
                 self._engine.tell(self._run_id, "committed", cursor=mark.cursor, count=len(batch))
             self._told(result, Committed(mark, outcome=outcome))
