@@ -66,7 +66,8 @@ def serve(peer: socket.socket) -> None:
                 lines = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:])
                 after = int(lines.get("last-event-id", "b.0").split(".")[1])
                 peer.sendall(
-                    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n" + attached(after)
+                    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    + attached(after)
                 )
                 peer.sendall(WHOLE if after == 0 else b"".join(BLOCKS[after:]) + b"0\r\n\r\n")
             else:
