@@ -131,7 +131,7 @@ class Feed:
         return end
 
     def newest(self, after: int, limit: int) -> list[Event] | None:
-        """Return some events from position after + 1 on that may be read, [] if there is none, None if they are only in the file."""
+        """Return events from position after + 1 on that may be read: [] if there is none, None if they are only in the file."""
         readable = self.readable
         if after >= readable:
             return []
