@@ -350,18 +350,14 @@ class _Leaving(AbstractAsyncContextManager[AsyncTransaction]):
             handle.engine.leave_turn(owner)
 
 
-def _task() -> Any:
-    """Return the task that runs, asyncio's or trio's."""
+def _task_key() -> int:
+    """Return what tells the task that runs, asyncio's or trio's, from every other living one."""
     try:
-        return asyncio.current_task()
+        return id(asyncio.current_task())
     except RuntimeError:
         import trio  # only where trio runs already
 
-        return trio.lowlevel.current_task()
-
-
-def _task_key() -> int:
-    return id(_task())
+        return id(trio.lowlevel.current_task())
 
 
 def _owner() -> Owner:
