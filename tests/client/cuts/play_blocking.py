@@ -109,9 +109,11 @@ def _blocking_process(stage: Played, clients: list[reattach.Client]) -> bool:
             watch.say("an error has a cause", repr(error))
         return False
     finally:
+        stage.closing = True
         stage.clock.release()
         client.close()
         stage.clock.hold()
+        stage.closing = False
 
 
 def _blocking_loops(stage: Played, client: reattach.Client, process: Process) -> bool:
