@@ -29,6 +29,8 @@ _HEAD = Struct("<16s16sI")
 _BODY = Struct("<QQQ")
 _SLOT = Struct("<QQQI")
 _SLOT_BYTES = 32
+_TOKEN = Struct("<Q")
+_TOKEN_AT = 8  # in a slot, behind the incarnation
 _PAIR_BYTES = 2 * _SLOT_BYTES
 _HEAD_BYTES = 64
 _GROWTH = 1 << 16  # bytes: a thousand leases
@@ -56,6 +58,12 @@ class Slots:
             if position <= self.position:
                 return
             incarnation, token = self.incarnation, self._token
+            at = self._at + _TOKEN_AT
+            if (
+                _TOKEN.unpack_from(self._map, at)[0] > token
+                or _TOKEN.unpack_from(self._map, at + _SLOT_BYTES)[0] > token
+            ):
+                return  # taken over: to write here would wipe out what the new owner noted
             check = crc32(_BODY.pack(incarnation, token, position), self._salt)
             _SLOT.pack_into(self._map, self._at + self._turn, incarnation, token, position, check)
             self._turn ^= _SLOT_BYTES
@@ -83,7 +91,11 @@ class MarksFile:
         at = _HEAD_BYTES + (number - 1) * _PAIR_BYTES
         if at + _PAIR_BYTES > len(self._map):
             self._grow(at + _PAIR_BYTES)
-        return Slots(self._map, at, crc32(whose.encode()), incarnation, token, position)
+        salt = crc32(whose.encode())
+        check = crc32(_BODY.pack(incarnation, token, position), salt)
+        for slot in (at, at + _SLOT_BYTES):  # both are the new owner's now, so that a former one can tell
+            _SLOT.pack_into(self._map, slot, incarnation, token, position, check)
+        return Slots(self._map, at, salt, incarnation, token, position)
 
     def newest(self, number: int, whose: str, incarnation: int, token: int) -> int:
         """Return the newest position that was noted under this incarnation and token, 0 if none."""

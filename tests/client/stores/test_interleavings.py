@@ -160,3 +160,15 @@ def test_both_rules_are_needed(rule, steps, monkeypatch):
     monkeypatch.setattr(memory, "refusal", lax)
     with pytest.raises(AssertionError, match=r"a former owner wrote|a hole"):
         play(journals("memory", ""), steps)
+
+
+def test_a_former_owner_wipes_out_no_mark_of_the_new_one():
+    """Its note went into the slots of the new owner, whose mark another process then no longer saw."""
+    steps = [(1, "take", 1), (0, "take", 1), (0, "receive", 1), (0, "settle", 1), (0, "note", 1), (1, "note", 1)]
+    with tempfile.TemporaryDirectory() as folder:
+        stores = journals("sqlite", folder)
+        try:
+            play(stores, steps)
+        finally:
+            for store in stores:
+                store.close()
