@@ -52,18 +52,33 @@ class Slots:
         self.position = position
         self.carried = position
 
+    def claim(self) -> None:
+        """Make both slots this owner's, so that a former one can tell; only once the take is durable.
+
+        Sooner, a take that then fails would have wiped out what the owner before it noted.
+        """
+        with self._lock:
+            if self._overtaken():
+                return
+            values = (self.incarnation, self._token, self.position)
+            check = crc32(_BODY.pack(*values), self._salt)
+            for at in (self._at, self._at + _SLOT_BYTES):
+                _SLOT.pack_into(self._map, at, *values, check)
+
+    def _overtaken(self) -> bool:
+        """Whether a later owner's token is here."""
+        at, token = self._at + _TOKEN_AT, self._token
+        first, second = _TOKEN.unpack_from(self._map, at)[0], _TOKEN.unpack_from(self._map, at + _SLOT_BYTES)[0]
+        return bool(first > token or second > token)
+
     def note(self, position: int) -> None:
         """Note a position, if it is a later one. About a microsecond; waits for nothing but another `note`."""
         with self._lock:
             if position <= self.position:
                 return
             incarnation, token = self.incarnation, self._token
-            at = self._at + _TOKEN_AT
-            if (
-                _TOKEN.unpack_from(self._map, at)[0] > token
-                or _TOKEN.unpack_from(self._map, at + _SLOT_BYTES)[0] > token
-            ):
-                return  # taken over: to write here would wipe out what the new owner noted
+            if self._overtaken():
+                return  # to write here would wipe out what the new owner noted
             check = crc32(_BODY.pack(incarnation, token, position), self._salt)
             _SLOT.pack_into(self._map, self._at + self._turn, incarnation, token, position, check)
             self._turn ^= _SLOT_BYTES
@@ -91,11 +106,7 @@ class MarksFile:
         at = _HEAD_BYTES + (number - 1) * _PAIR_BYTES
         if at + _PAIR_BYTES > len(self._map):
             self._grow(at + _PAIR_BYTES)
-        salt = crc32(whose.encode())
-        check = crc32(_BODY.pack(incarnation, token, position), salt)
-        for slot in (at, at + _SLOT_BYTES):  # both are the new owner's now, so that a former one can tell
-            _SLOT.pack_into(self._map, slot, incarnation, token, position, check)
-        return Slots(self._map, at, salt, incarnation, token, position)
+        return Slots(self._map, at, crc32(whose.encode()), incarnation, token, position)
 
     def newest(self, number: int, whose: str, incarnation: int, token: int) -> int:
         """Return the newest position that was noted under this incarnation and token, 0 if none."""

@@ -204,3 +204,17 @@ def test_the_tables_mark_never_goes_back(journal, tmp_path):
     (tmp_path / "runs.db-marks").unlink()
     journal.open()
     assert journal.applied(row.run, "main") == 3
+
+
+def test_a_take_that_is_not_durable_yet_wipes_out_nothing(marks):
+    """Killed, or the disk full, between taking a lease and its commit: what the owner before noted still counts."""
+    former = marks.slots(1, "7:main", 1, 1, 0)
+    former.note(5)
+    taken = marks.slots(1, "7:main", 1, 2, 5)
+    assert marks.newest(1, "7:main", 1, 1) == 5
+    taken.claim()
+    former.note(6)
+    assert (marks.newest(1, "7:main", 1, 1), marks.newest(1, "7:main", 1, 2)) == (0, 5)
+    former.claim()
+    taken.note(7)
+    assert marks.newest(1, "7:main", 1, 2) == 7

@@ -29,6 +29,12 @@ class Noted:
         whose = _whose(lease.run, lease.consumer, row)
         self._slots[lease] = self._file.slots(row.number, whose, row.incarnation, lease.token, applied)
 
+    def claim(self, lease: Lease) -> None:
+        """The take is durable: the slots are this lease's from now on."""
+        slots = self._slots.get(lease)
+        if slots is not None:
+            slots.claim()
+
     def let_go(self, lease: Lease) -> None:
         """Note nothing more under this lease."""
         self._slots.pop(lease, None)

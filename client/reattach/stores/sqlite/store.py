@@ -208,6 +208,7 @@ class SqliteStore:
             row = lease_table.take(connection, run, consumer, holder_json(holder), stamp(now), stamp(now + seconds))
             lease = Lease(run, consumer, row.token)
             self._marks.hold(lease, row, applied)
+        self._marks.claim(lease)
         self._held[run, consumer] = (lease, seconds)
         return lease
 
