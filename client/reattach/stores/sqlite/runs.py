@@ -9,7 +9,7 @@ from typing import Any, cast
 from reattach.core.messages import Mark
 from reattach.stores.base import Intent, RunRow, StoreFailed
 from reattach.stores.check import plain
-from reattach.stores.sqlite.times import moment
+from reattach.stores.times import moment
 
 POSITION = """max(
     coalesce((SELECT max(batch) FROM reattach_batches WHERE run = r.run), 0),

@@ -39,8 +39,8 @@ from reattach.stores.sqlite import leases as lease_table
 from reattach.stores.sqlite.errors import translating
 from reattach.stores.sqlite.noted import Noted, settle
 from reattach.stores.sqlite.opening import open_file, roll_back, suspect
-from reattach.stores.sqlite.times import moment, seconds_of, stamp
 from reattach.stores.sqlite.transaction import SqliteTransaction
+from reattach.stores.times import moment, seconds_of, stamp
 
 
 class SqliteStore:

@@ -1,4 +1,4 @@
-"""Times as the tables hold them: RFC 3339 in UTC, always of the same width, so that text order is time order."""
+"""Times as a journal holds them: RFC 3339 in UTC, always of the same width, so that text order is time order."""
 
 from __future__ import annotations
 
