@@ -140,7 +140,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredAction:
-    """A recorded pause that names what input it needs."""
+    """A recorded pause that names what input it needs.
+
+    `thread` is the sub-agent that it came from, None for the main one. `resolution` says what became of it where the server
+    told: "approved", "rejected", "answered", "lapsed", "cancelled", "expired".
+    """
 
     id: str
     kind: Literal["approval", "client_tool", "authorization", "other"]
@@ -149,6 +153,8 @@ class RequiredAction:
     source_event_id: str | None = None
     operation_id: str | None = None
     expires_at: datetime | None = None
+    thread: str | None = None
+    resolution: str | None = None
 
     def approve(self) -> Answer:
         """Return the answer "go on"."""
@@ -165,7 +171,7 @@ class RequiredAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """An external effect and what its authority knows of it."""
+    """An effect and what its authority knows of it. `external` says that it is outside the agent's sandbox, None: not known."""
 
     id: str
     tool: str | None = None
@@ -173,6 +179,7 @@ class Operation:
     reversible: bool | None = None
     run_id: str | None = None
     result: Any = None
+    external: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -154,6 +154,8 @@ def action(told: Mapping[str, Any]) -> RequiredAction:
         source_event_id=maybe(told, "source_event_id"),
         operation_id=maybe(told, "operation_id"),
         expires_at=instant(expires) if isinstance(expires, str) else None,
+        thread=maybe(told, "thread"),
+        resolution=maybe(told, "resolution"),
     )
 
 
@@ -188,6 +190,8 @@ def operations(run_id: str, told: object) -> tuple[Operation, ...]:
     if not isinstance(told, dict):
         return ()
     found: list[Operation] = []
+    listed = told.get("external")
+    outside = {each for each in listed if isinstance(each, str)} if isinstance(listed, list) else None
     for name, status, reversible in (
         ("known", "committed", True),
         ("unknown", "unknown", None),
@@ -196,7 +200,13 @@ def operations(run_id: str, told: object) -> tuple[Operation, ...]:
         ids = told.get(name)
         if isinstance(ids, list):
             found.extend(
-                Operation(id=each, status=status, reversible=reversible, run_id=run_id)  # type: ignore[arg-type]  # the words above
+                Operation(
+                    id=each,
+                    status=status,  # type: ignore[arg-type]  # the words above
+                    reversible=reversible,
+                    run_id=run_id,
+                    external=None if outside is None else each in outside,
+                )
                 for each in ids
                 if isinstance(each, str)
             )

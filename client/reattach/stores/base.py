@@ -58,14 +58,19 @@ class StoreNewer(StoreDamaged):
 
 
 class Intent(NamedTuple):
-    """A start that is about to be sent: on disk before the request leaves."""
+    """A create that is about to be sent: on disk before the request leaves.
+
+    A start has the application's key. A continuation has none: it is known by the run that it continues and by its digest.
+    """
 
     server: str
     profile: str
-    key: str
+    key: str | None
     request: str
     """The body's JSON text, erased once the run id is known."""
     request_sha256: str
+    continues: str | None = None
+    """The id of the paused run that the body answers."""
 
 
 class RunRow(NamedTuple):
@@ -73,7 +78,8 @@ class RunRow(NamedTuple):
 
     `run_id` is None while the create has not been answered. `committed` is the place up to which everything is durable, where
     to go on from. `status` is the last known word; `outcome` the JSON text of how it ended (see `entry.outcome_json`), None before.
-    `needs` is "" unless a person must act ("reconcile", "repair").
+    `continues` is the id of the paused run that this one goes on from. `needs` is "" unless a person must act ("reconcile",
+    "repair"), or "resolved" where a pause needs no answer of ours any more.
     """
 
     run: int
@@ -228,19 +234,29 @@ class Store(Protocol):
     # runs ---------------------------------------------------------------------------------------------------------
 
     def intend(self, intent: Intent) -> tuple[RunRow, bool]:
-        """Make the intent durable; or return the row that the key already has. True: the row is new."""
+        """Make the intent durable; or return the row that it already has. True: the row is new.
+
+        The row is found by the key; of a continuation, which has none, by the run that it continues and the digest.
+        """
         ...
 
     def created(self, run: int, *, run_id: str, session_id: str | None, status: str) -> RunRow:
-        """Store the run id durably and erase the request's body. If a row of that run id exists, the two become one."""
+        """Store the run id durably and erase the request's body. If a row of that run id exists, the two become one.
+
+        Raises:
+            StoreFailed: The row has another run id, or the run another key. Nothing was changed.
+        """
         ...
 
     def forget(self, run: int) -> None:
         """Remove an intent whose create was definitely refused; a row with a run id is never removed."""
         ...
 
-    def adopt(self, server: str, profile: str, run_id: str) -> RunRow:
-        """Return the row of a run that is attached by id, made durable if it is new."""
+    def adopt(self, server: str, profile: str, run_id: str, *, continues: str | None = None) -> RunRow:
+        """Return the row of a run that is attached by id, made durable if it is new.
+
+        `continues` is noted where the row does not name it yet.
+        """
         ...
 
     def row(self, run: int) -> RunRow:
@@ -249,6 +265,10 @@ class Store(Protocol):
 
     def find(self, server: str, profile: str, *, key: str | None = None, run_id: str | None = None) -> RunRow | None:
         """Return the row of a key or of a run id."""
+        ...
+
+    def continuing(self, server: str, profile: str, run_id: str) -> list[RunRow]:
+        """Return the rows that continue a paused run, newest first; those whose create was not answered yet, too."""
         ...
 
     def rows(self, server: str | None = None, profile: str | None = None) -> list[RunRow]:
@@ -260,7 +280,7 @@ class Store(Protocol):
         ...
 
     def need(self, run: int, word: str) -> None:
-        """Note durably that a person must act: "reconcile", "repair"; "" when that is done."""
+        """Note durably that a person must act ("reconcile", "repair"), or that a pause is "resolved"; "" takes it back."""
         ...
 
     # events -------------------------------------------------------------------------------------------------------

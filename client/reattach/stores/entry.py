@@ -126,12 +126,15 @@ def outcome_json(outcome: Outcome) -> str:
             "result": outcome.result,
             "problem": _plain(outcome.problem, "code", "message", "data"),
             "required_actions": [
-                _plain(each, "id", "kind", "tool", "arguments", "source_event_id", "operation_id")
+                _plain(
+                    each, "id", "kind", "tool", "arguments", "source_event_id", "operation_id", "thread", "resolution"
+                )
                 | {"expires_at": each.expires_at.isoformat() if each.expires_at else None}
                 for each in outcome.required_actions
             ],
             "operations": [
-                _plain(each, "id", "tool", "status", "reversible", "run_id", "result") for each in outcome.operations
+                _plain(each, "id", "tool", "status", "reversible", "run_id", "result", "external")
+                for each in outcome.operations
             ],
             "release": outcome.release,
             "evidence": outcome.evidence,

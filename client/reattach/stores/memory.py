@@ -83,10 +83,10 @@ class MemoryStore:
     def intend(self, intent: Intent) -> tuple[RunRow, bool]:
         """See `Store.intend`."""
         with self._lock:
-            known = self.find(intent.server, intent.profile, key=intent.key)
+            known = self._intended(intent)
             if known is not None:
                 return known, False
-            row = self._add(intent.server, intent.profile, key=intent.key)
+            row = self._add(intent.server, intent.profile, key=intent.key, continues=intent.continues)
             return self._change(
                 row.run, request=intent.request, request_sha256=intent.request_sha256, sent_at=self._now()
             ), True
@@ -99,10 +99,16 @@ class MemoryStore:
                 raise StoreFailed(f"key {row.key!r} already has run {row.run_id!r}, it cannot also be {run_id!r}")
             twin = self.find(row.server, row.profile, run_id=run_id)
             if twin is not None and twin.run != run:
-                if twin.key is not None:
+                if twin.key is not None and row.key is not None:
                     raise StoreFailed(f"run {run_id!r} already has key {twin.key!r}, it cannot also have {row.key!r}")
                 del self._logs[run]
-                self._change(twin.run, key=row.key, request_sha256=row.request_sha256, sent_at=row.sent_at)
+                self._change(
+                    twin.run,
+                    key=row.key or twin.key,
+                    continues=twin.continues or row.continues,
+                    request_sha256=row.request_sha256 if twin.key is None else twin.request_sha256,
+                    sent_at=row.sent_at if twin.key is None else twin.sent_at,
+                )
                 run = twin.run
             row = self.row(run)
             return self._change(
@@ -119,11 +125,15 @@ class MemoryStore:
             if run in self._logs and self._logs[run].row.run_id is None:
                 del self._logs[run]
 
-    def adopt(self, server: str, profile: str, run_id: str) -> RunRow:
+    def adopt(self, server: str, profile: str, run_id: str, *, continues: str | None = None) -> RunRow:
         """See `Store.adopt`."""
         with self._lock:
             known = self.find(server, profile, run_id=run_id)
-            return known if known is not None else self._add(server, profile, run_id=run_id)
+            if known is None:
+                return self._add(server, profile, run_id=run_id, continues=continues)
+            if continues is None or known.continues is not None:
+                return known
+            return self._change(known.run, continues=continues)
 
     def row(self, run: int) -> RunRow:
         """See `Store.row`."""
@@ -138,6 +148,10 @@ class MemoryStore:
             if (row.key == key) if key is not None else (row.run_id == run_id):
                 return row
         return None
+
+    def continuing(self, server: str, profile: str, run_id: str) -> list[RunRow]:
+        """See `Store.continuing`."""
+        return [row for row in self.rows(server, profile) if row.continues == run_id]
 
     def rows(self, server: str | None = None, profile: str | None = None) -> list[RunRow]:
         """See `Store.rows`."""
@@ -279,7 +293,21 @@ class MemoryStore:
         whose = (lease.run, lease.consumer)
         self._marks[whose] = max(position, self._marks.get(whose, 0))
 
-    def _add(self, server: str, profile: str, *, key: str | None = None, run_id: str | None = None) -> RunRow:
+    def _intended(self, intent: Intent) -> RunRow | None:
+        if intent.key is not None:
+            return self.find(intent.server, intent.profile, key=intent.key)
+        rows = self.continuing(intent.server, intent.profile, intent.continues or "")
+        return next((row for row in rows if row.request_sha256 == intent.request_sha256), None)
+
+    def _add(
+        self,
+        server: str,
+        profile: str,
+        *,
+        key: str | None = None,
+        run_id: str | None = None,
+        continues: str | None = None,
+    ) -> RunRow:
         self._last_run += 1
         now = self._now()
         row = RunRow(
@@ -289,7 +317,7 @@ class MemoryStore:
             run_id=run_id,
             key=key,
             session_id=None,
-            continues=None,
+            continues=continues,
             status="unknown",
             incarnation=1,
             committed=Mark(),

@@ -178,9 +178,9 @@ class FailingStore:
         """See `Store.forget`."""
         self._do("forget", lambda: self.inner.forget(run))
 
-    def adopt(self, server: str, profile: str, run_id: str) -> RunRow:
+    def adopt(self, server: str, profile: str, run_id: str, *, continues: str | None = None) -> RunRow:
         """See `Store.adopt`."""
-        return self._do("adopt", lambda: self.inner.adopt(server, profile, run_id))
+        return self._do("adopt", lambda: self.inner.adopt(server, profile, run_id, continues=continues))
 
     def row(self, run: int) -> RunRow:
         """See `Store.row`."""
@@ -189,6 +189,10 @@ class FailingStore:
     def find(self, server: str, profile: str, *, key: str | None = None, run_id: str | None = None) -> RunRow | None:
         """See `Store.find`."""
         return self._do("find", lambda: self.inner.find(server, profile, key=key, run_id=run_id))
+
+    def continuing(self, server: str, profile: str, run_id: str) -> list[RunRow]:
+        """See `Store.continuing`."""
+        return self._do("continuing", lambda: self.inner.continuing(server, profile, run_id))
 
     def rows(self, server: str | None = None, profile: str | None = None) -> list[RunRow]:
         """See `Store.rows`."""

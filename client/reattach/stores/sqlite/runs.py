@@ -22,16 +22,34 @@ _SELECT = f"""SELECT run, server, profile, run_id, key, session_id, continues, s
 
 
 def intend(connection: sqlite3.Connection, intent: Intent, now: str) -> tuple[RunRow, bool]:
-    """Return the row of a key, and whether it is new."""
-    known = find(connection, intent.server, intent.profile, key=intent.key)
+    """Return the row of an intent, and whether it is new."""
+    known = _intended(connection, intent)
     if known is not None:
         return known, False
     new = connection.execute(
-        """INSERT INTO reattach_runs (server, profile, key, status, request, request_sha256, sent_at, created_at, updated_at)
-        VALUES (?, ?, ?, 'unknown', ?, ?, ?, ?, ?)""",
-        (intent.server, intent.profile, intent.key, plain(intent.request), intent.request_sha256, now, now, now),
+        """INSERT INTO reattach_runs
+        (server, profile, key, continues, status, request, request_sha256, sent_at, created_at, updated_at)
+        VALUES (?, ?, ?, ?, 'unknown', ?, ?, ?, ?, ?)""",
+        (
+            intent.server,
+            intent.profile,
+            intent.key,
+            intent.continues,
+            plain(intent.request),
+            intent.request_sha256,
+            now,
+            now,
+            now,
+        ),
     )
     return row(connection, _number(new)), True
+
+
+def _intended(connection: sqlite3.Connection, intent: Intent) -> RunRow | None:
+    if intent.key is not None:
+        return find(connection, intent.server, intent.profile, key=intent.key)
+    rows = continuing(connection, intent.server, intent.profile, intent.continues or "")
+    return next((each for each in rows if each.request_sha256 == intent.request_sha256), None)
 
 
 def created(
@@ -47,14 +65,20 @@ def created(
         raise StoreFailed(f"key {mine.key!r} already has run {mine.run_id!r}, it cannot also be {run_id!r}")
     twin = find(connection, mine.server, mine.profile, run_id=run_id)
     if twin is not None and twin.run != run:
-        if twin.key is not None:
+        if twin.key is not None and mine.key is not None:
             raise StoreFailed(f"run {run_id!r} already has key {twin.key!r}, it cannot also have {mine.key!r}")
         told = connection.execute(
-            "SELECT key, request_sha256, sent_at FROM reattach_runs WHERE run = ?", (run,)
+            "SELECT key, request_sha256, sent_at, continues FROM reattach_runs WHERE run = ?", (run,)
         ).fetchone()
         _remove(connection, run)
+        # A start's own digest and time stay: they are what its key is compared with.
+        if twin.key is None:
+            connection.execute(
+                "UPDATE reattach_runs SET (key, request_sha256, sent_at) = (?, ?, ?) WHERE run = ?",
+                (*told[:3], twin.run),
+            )
         connection.execute(
-            "UPDATE reattach_runs SET (key, request_sha256, sent_at) = (?, ?, ?) WHERE run = ?", (*told, twin.run)
+            "UPDATE reattach_runs SET continues = coalesce(continues, ?) WHERE run = ?", (told[3], twin.run)
         )
         run = twin.run
     # A run whose end is known is not made unfinished by a create that was answered late.
@@ -72,16 +96,22 @@ def forget(connection: sqlite3.Connection, run: int) -> None:
         _remove(connection, run)
 
 
-def adopt(connection: sqlite3.Connection, server: str, profile: str, run_id: str, now: str) -> RunRow:
-    """Return the row of a run id, made if it is new."""
+def adopt(
+    connection: sqlite3.Connection, server: str, profile: str, run_id: str, continues: str | None, now: str
+) -> RunRow:
+    """Return the row of a run id, made if it is new; what it continues is noted where that is not known yet."""
     known = find(connection, server, profile, run_id=run_id)
-    if known is not None:
+    if known is None:
+        new = connection.execute(
+            """INSERT INTO reattach_runs (server, profile, run_id, continues, status, created_at, updated_at)
+            VALUES (?, ?, ?, ?, 'unknown', ?, ?)""",
+            (server, profile, run_id, continues, now, now),
+        )
+        return row(connection, _number(new))
+    if continues is None or known.continues is not None:
         return known
-    new = connection.execute(
-        "INSERT INTO reattach_runs (server, profile, run_id, status, created_at, updated_at) VALUES (?, ?, ?, 'unknown', ?, ?)",
-        (server, profile, run_id, now, now),
-    )
-    return row(connection, _number(new))
+    change(connection, known.run, "continues", continues, now)
+    return row(connection, known.run)
 
 
 def row(connection: sqlite3.Connection, run: int) -> RunRow:
@@ -104,6 +134,14 @@ def find(
         (server, profile, key if key is not None else run_id),
     ).fetchone()
     return _row(found) if found is not None else None
+
+
+def continuing(connection: sqlite3.Connection, server: str, profile: str, run_id: str) -> list[RunRow]:
+    """Return the rows that continue a run, newest first."""
+    found = connection.execute(
+        f"{_SELECT} WHERE server = ? AND profile = ? AND continues = ? ORDER BY run DESC", (server, profile, run_id)
+    )
+    return [_row(each) for each in found]
 
 
 def rows(connection: sqlite3.Connection, server: str | None, profile: str | None) -> list[RunRow]:

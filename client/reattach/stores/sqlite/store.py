@@ -105,13 +105,13 @@ class SqliteStore:
         with self._writing() as connection:
             runs.forget(connection, run)
 
-    def adopt(self, server: str, profile: str, run_id: str) -> RunRow:
+    def adopt(self, server: str, profile: str, run_id: str, *, continues: str | None = None) -> RunRow:
         """See `Store.adopt`."""
         known = self.find(server, profile, run_id=run_id)
-        if known is not None:
+        if known is not None and (continues is None or known.continues is not None):
             return known
         with self._writing() as connection:
-            return runs.adopt(connection, server, profile, run_id, self._now())
+            return runs.adopt(connection, server, profile, run_id, continues, self._now())
 
     def row(self, run: int) -> RunRow:
         """See `Store.row`."""
@@ -122,6 +122,11 @@ class SqliteStore:
         """See `Store.find`."""
         with self._reading() as connection:
             return runs.find(connection, server, profile, key=key, run_id=run_id)
+
+    def continuing(self, server: str, profile: str, run_id: str) -> list[RunRow]:
+        """See `Store.continuing`."""
+        with self._reading() as connection:
+            return runs.continuing(connection, server, profile, run_id)
 
     def rows(self, server: str | None = None, profile: str | None = None) -> list[RunRow]:
         """See `Store.rows`."""

@@ -72,6 +72,40 @@ class RunsContract:
         assert new
         assert again.run != intent.run, "a number is never given twice"
 
+    def test_a_continuation_is_known_by_its_run_and_its_digest(self, open_store: OpenStore) -> None:
+        """It has no key: the same answers are one row, other answers another, and several rows without a key are no conflict."""
+        store = open_store()
+        first, new = store.intend(Intent(SERVER, PROFILE, None, '{"a":1}', "sha-1", "run_1"))
+        assert new
+        assert (first.key, first.continues, first.run_id, first.request) == (None, "run_1", None, '{"a":1}')
+        assert store.intend(Intent(SERVER, PROFILE, None, '{"a":1}', "sha-1", "run_1")) == (first, False)
+        second, new = store.intend(Intent(SERVER, PROFILE, None, '{"a":2}', "sha-2", "run_1"))
+        assert new
+        third, new = store.intend(Intent(SERVER, PROFILE, None, '{"a":1}', "sha-1", "run_2"))
+        assert new
+        assert open_store().continuing(SERVER, PROFILE, "run_1") == [second, first]
+        assert store.continuing(SERVER, PROFILE, "run_2") == [third]
+        assert store.continuing("http://b", PROFILE, "run_1") == []
+
+    def test_what_a_run_continues_is_noted_when_it_is_attached(self, open_store: OpenStore) -> None:
+        """Also later; and it is never changed."""
+        store = open_store()
+        assert store.adopt(SERVER, PROFILE, "run_2").continues is None
+        row = store.adopt(SERVER, PROFILE, "run_2", continues="run_1")
+        assert (row.continues, store.row(row.run)) == ("run_1", row)
+        assert store.adopt(SERVER, PROFILE, "run_2", continues="run_0") == row
+        assert store.adopt(SERVER, PROFILE, "run_3", continues="run_2").continues == "run_2"
+
+    def test_a_continuation_and_its_attached_run_become_one(self, open_store: OpenStore) -> None:
+        """The row that was there stays, and says what it continues; a start's own key and digest are not lost to it."""
+        store = open_store()
+        started, _ = store.intend(Intent(SERVER, PROFILE, "k", "{}", "sha"))
+        store.created(started.run, run_id="run_2", session_id=None, status="running")
+        answered, _ = store.intend(Intent(SERVER, PROFILE, None, '{"a":1}', "sha-1", "run_1"))
+        row = store.created(answered.run, run_id="run_2", session_id="s", status="running")
+        assert (row.run, row.key, row.request_sha256, row.continues) == (started.run, "k", "sha", "run_1")
+        assert store.rows() == [row]
+
     def test_rows_come_newest_first_and_by_server(self, open_store: OpenStore) -> None:
         """Without a server, of all."""
         store = open_store()
