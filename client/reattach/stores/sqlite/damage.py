@@ -6,12 +6,12 @@ of the write-ahead log laid over it, since after a power cut the log may hold wh
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from reattach.stores.aside import renamed
 from reattach.stores.base import StoreDamaged
 
 MAGIC = b"SQLite format 3\0"
@@ -99,15 +99,7 @@ def put_aside(path: Path, when: str) -> tuple[Path, Lost]:
     Raises:
         OSError: It could not be renamed; what was renamed before it stays so.
     """
-    aside = path.with_name(f"{path.name}.damaged-{when}")
-    count = 1
-    while aside.exists() or any(_beside(aside, end).exists() for end in BESIDE):
-        count += 1
-        aside = path.with_name(f"{path.name}.damaged-{when}-{count}")
-    # The file first: with it gone, nobody takes what lies beside it for a living journal's.
-    for end in ("", *BESIDE):
-        with suppress(FileNotFoundError):
-            os.rename(_beside(path, end), _beside(aside, end))
+    aside = renamed(path, BESIDE, when)
     return aside, still_readable(aside)
 
 

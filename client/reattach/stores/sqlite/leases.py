@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import NamedTuple
 
 from reattach.stores.base import Lease
+from reattach.stores.noted import LeaseRow
 from reattach.stores.sqlite.runs import POSITION
-
-
-class LeaseRow(NamedTuple):
-    """A lease and the marks that depend on it. `number` is the lease's place in FILE-marks; `holder` None: given back."""
-
-    number: int
-    token: int
-    holder: str | None
-    since: str
-    expires_at: str | None
-    incarnation: int
-    committed: int
-    applied: int
 
 
 def lease_row(connection: sqlite3.Connection, run: int, consumer: str) -> LeaseRow | None:

@@ -101,7 +101,6 @@ def _connected(path: Path) -> Opened:
 
 
 def _put_aside(path: Path, detail: str, now: str) -> NoReturn:
-    when = now.partition(".")[0].replace("-", "").replace(":", "") + "Z"
     with translating():
-        aside, lost = damage.put_aside(path, when)
+        aside, lost = damage.put_aside(path, now)
     raise StoreDamaged(detail, str(aside), lost)

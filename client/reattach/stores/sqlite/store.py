@@ -18,6 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import cast
 
+from reattach.stores import forks
 from reattach.stores.base import (
     Busy,
     Entry,
@@ -34,10 +35,10 @@ from reattach.stores.base import (
     Write,
 )
 from reattach.stores.leases import Alive, holder_json, holder_of, is_alive, taken
-from reattach.stores.sqlite import batches, forks, runs
+from reattach.stores.noted import Carried, LeaseRow, Noted, settle
+from reattach.stores.sqlite import batches, runs
 from reattach.stores.sqlite import leases as lease_table
 from reattach.stores.sqlite.errors import translating
-from reattach.stores.sqlite.noted import Noted, settle
 from reattach.stores.sqlite.opening import open_file, roll_back, suspect
 from reattach.stores.sqlite.transaction import SqliteTransaction
 from reattach.stores.times import moment, seconds_of, stamp
@@ -151,7 +152,7 @@ class SqliteStore:
         with self._writing() as connection:
             now = self._now()
             refused = [batches.keep(connection, each, now) for each in told]
-            carried = self._marks.carry(connection, now)
+            carried = self._carry(connection, now)
         for write, refusal in zip(writes, refused, strict=True):
             if write.gap is not None and refusal is None:
                 self._marks.begin_incarnation(write.run)
@@ -186,7 +187,7 @@ class SqliteStore:
         """See `Store.carry`; without a noted mark nothing is written."""
         if self._marks.waiting():
             with self._writing() as connection:
-                carried = self._marks.carry(connection, self._now())
+                carried = self._carry(connection, self._now())
             settle(carried)
 
     def mark(self, lease: Lease, position: int) -> None:
@@ -229,7 +230,7 @@ class SqliteStore:
     def release(self, lease: Lease) -> None:
         """See `Store.release`; what it noted is carried first."""
         with self._writing() as connection:
-            carried = self._marks.carry(connection, self._now())
+            carried = self._carry(connection, self._now())
             lease_table.give_back(connection, lease)
         settle(carried)
         self._let_go(lease)
@@ -348,11 +349,14 @@ class SqliteStore:
 
     # inside -------------------------------------------------------------------------------------------------------
 
-    def _own(self, connection: sqlite3.Connection, lease: Lease) -> lease_table.LeaseRow:
+    def _own(self, connection: sqlite3.Connection, lease: Lease) -> LeaseRow:
         row = lease_table.lease_row(connection, lease.run, lease.consumer)
         if row is None or row.token != lease.token:
             raise LeaseGone(f"the lease token is {row.token if row else None}, not {lease.token}")
         return row
+
+    def _carry(self, connection: sqlite3.Connection, now: str) -> Carried:
+        return self._marks.carry(lambda lease, position: lease_table.raise_mark(connection, lease, position, now))
 
     def _let_go(self, lease: Lease) -> None:
         self._marks.let_go(lease)
@@ -374,7 +378,7 @@ class SqliteStore:
         self._held = {}
         forks.forget(self)
 
-    def _busy(self, row: lease_table.LeaseRow | None, now: float) -> Busy | None:
+    def _busy(self, row: LeaseRow | None, now: float) -> Busy | None:
         if row is None or row.holder is None:
             return None
         try:
@@ -389,6 +393,6 @@ class SqliteStore:
         return stamp(self._wall())
 
 
-def _must_be_committed(position: int, row: lease_table.LeaseRow) -> None:
+def _must_be_committed(position: int, row: LeaseRow) -> None:
     if position > row.committed:
         raise ValueError(f"applied {position} would be above committed {row.committed}")

@@ -1,4 +1,4 @@
-"""Marks between a `note` and the table: what this process noted, and what anybody noted in FILE-marks.
+"""Marks between a `note` and the journal: what this process noted, and what anybody noted in FILE-marks.
 
 One rule decides what a noted mark is worth, here and nowhere else: it must carry the run's incarnation and the current lease
 token, and lie at or below the committed position; then the higher of it and the table's counts.
@@ -6,13 +6,26 @@ token, and lie at or below the committed position; then the higher of it and the
 
 from __future__ import annotations
 
-import sqlite3
+from collections.abc import Callable
+from typing import NamedTuple
 
 from reattach.stores.base import Lease
 from reattach.stores.marks import MarksFile, Slots
-from reattach.stores.sqlite.leases import LeaseRow, raise_mark
 
 Carried = list[tuple[Slots, int]]
+
+
+class LeaseRow(NamedTuple):
+    """A lease and the marks that depend on it. `number` is the lease's place in FILE-marks; `holder` None: given back."""
+
+    number: int
+    token: int
+    holder: str | None
+    since: str
+    expires_at: str | None
+    incarnation: int
+    committed: int
+    applied: int
 
 
 class Noted:
@@ -49,13 +62,13 @@ class Noted:
         """Return whether anything was noted that is not in the table."""
         return any(slots.position > slots.carried for slots in list(self._slots.values()))
 
-    def carry(self, connection: sqlite3.Connection, now: str) -> Carried:
-        """Write what was noted into the table; `settle` is told once that is durable."""
+    def carry(self, raise_mark: Callable[[Lease, int], None]) -> Carried:
+        """Write what was noted into the journal, by `raise_mark`; `settle` is told once that is durable."""
         carried: Carried = []
         for lease, slots in list(self._slots.items()):
             position = slots.position
             if position > slots.carried:
-                raise_mark(connection, lease, position, now)
+                raise_mark(lease, position)
                 carried.append((slots, position))
         return carried
 
