@@ -1,4 +1,4 @@
-"""The journal in a SQLite file. Start with `store`; the statements are in `runs`, `batches` and `leases`."""
+"""The journal in a SQLite file. Start with `store`; most statements are in `tables`, which PostgreSQL speaks too."""
 
 from reattach.stores.sqlite.store import SqliteStore
 

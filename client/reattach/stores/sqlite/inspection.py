@@ -17,8 +17,8 @@ from urllib.parse import quote
 from reattach.stores.base import StoreDamaged
 from reattach.stores.entry import outcome_of
 from reattach.stores.sqlite.errors import BUSY_SECONDS, translating
-from reattach.stores.sqlite.runs import POSITION
 from reattach.stores.sqlite.schema import VERSION, version_of
+from reattach.stores.tables.runs import POSITION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

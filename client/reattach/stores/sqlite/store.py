@@ -2,7 +2,7 @@
 
 Two connections: one writes, one reads, each used by one thread at a time. Every write is `BEGIN IMMEDIATE`, so that nothing is
 ever decided on what another process is about to change; `synchronous=FULL`, so that what returned is on disk. What the
-statements are is in `runs`, `batches` and `leases`; how a file becomes a journal, in `opening`; what a noted mark is worth, in
+statements are is in `stores.tables`; how a file becomes a journal, in `opening`; what a noted mark is worth, in
 `noted`.
 """
 
@@ -36,11 +36,11 @@ from reattach.stores.base import (
 )
 from reattach.stores.leases import Alive, holder_json, holder_of, is_alive, taken
 from reattach.stores.noted import Carried, LeaseRow, Noted, settle
-from reattach.stores.sqlite import batches, runs
-from reattach.stores.sqlite import leases as lease_table
 from reattach.stores.sqlite.errors import translating
 from reattach.stores.sqlite.opening import open_file, roll_back, suspect
 from reattach.stores.sqlite.transaction import SqliteTransaction
+from reattach.stores.tables import batches, runs
+from reattach.stores.tables import leases as lease_table
 from reattach.stores.times import moment, seconds_of, stamp
 
 
@@ -174,7 +174,7 @@ class SqliteStore:
     def applied(self, run: int, consumer: str) -> int:
         """See `Store.applied`."""
         with self._reading() as connection:
-            row = lease_table.lease_row(connection, run, consumer)
+            row = _lease_row(connection, run, consumer)
         return self._marks.applied(run, consumer, row) if row is not None else 0
 
     def note(self, lease: Lease, position: int) -> None:
@@ -202,7 +202,7 @@ class SqliteStore:
         """See `Store.lease`."""
         with self._writing() as connection:
             now = self._wall()
-            row = lease_table.lease_row(connection, run, consumer)
+            row = _lease_row(connection, run, consumer)
             busy = self._busy(row, now)
             if busy is not None:
                 return busy
@@ -211,7 +211,10 @@ class SqliteStore:
                 # What the last holder noted counts for the next one; under the new token it would not.
                 applied = self._marks.applied(run, consumer, row)
                 lease_table.raise_mark(connection, Lease(run, consumer, row.token), applied, stamp(now))
-            row = lease_table.take(connection, run, consumer, holder_json(holder), stamp(now), stamp(now + seconds))
+            lease_table.take(connection, run, consumer, holder_json(holder), stamp(now), stamp(now + seconds))
+            row = _lease_row(connection, run, consumer)
+            if row is None:
+                raise KeyError(run)
             lease = Lease(run, consumer, row.token)
             self._marks.hold(lease, row, applied)
         self._marks.claim(lease)
@@ -238,7 +241,7 @@ class SqliteStore:
     def holder(self, run: int, consumer: str) -> Busy | None:
         """See `Store.holder`."""
         with self._reading() as connection:
-            row = lease_table.lease_row(connection, run, consumer)
+            row = _lease_row(connection, run, consumer)
         return self._busy(row, self._wall())
 
     # the user's own transaction -----------------------------------------------------------------------------------
@@ -350,7 +353,7 @@ class SqliteStore:
     # inside -------------------------------------------------------------------------------------------------------
 
     def _own(self, connection: sqlite3.Connection, lease: Lease) -> LeaseRow:
-        row = lease_table.lease_row(connection, lease.run, lease.consumer)
+        row = _lease_row(connection, lease.run, lease.consumer)
         if row is None or row.token != lease.token:
             raise LeaseGone(f"the lease token is {row.token if row else None}, not {lease.token}")
         return row
@@ -391,6 +394,10 @@ class SqliteStore:
 
     def _now(self) -> str:
         return stamp(self._wall())
+
+
+def _lease_row(connection: sqlite3.Connection, run: int, consumer: str) -> LeaseRow | None:
+    return lease_table.lease_row(connection, run, consumer, number="l.rowid")
 
 
 def _must_be_committed(position: int, row: LeaseRow) -> None:

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import sqlite3
 from datetime import datetime
 from typing import Any, cast
 
 from reattach.core.messages import Mark
 from reattach.stores.base import Intent, RunRow, StoreFailed
 from reattach.stores.check import plain
+from reattach.stores.tables.connection import Connection
 from reattach.stores.times import moment
 
-POSITION = """max(
-    coalesce((SELECT max(batch) FROM reattach_batches WHERE run = r.run), 0),
-    coalesce((SELECT max(at) FROM reattach_gaps WHERE run = r.run), 0))"""
-"""The committed position of the run of row `r`."""
+_BATCH = "(SELECT max(batch) FROM reattach_batches WHERE run = r.run)"
+POSITION = f"""coalesce(
+    (SELECT max(at) FROM reattach_gaps WHERE run = r.run AND at > coalesce({_BATCH}, 0)), {_BATCH}, 0)"""
+"""The committed position of the run of row `r`: of its last batch, or of the gap behind that."""
 
 _SELECT = f"""SELECT run, server, profile, run_id, key, session_id, continues, status, incarnation, {POSITION}, epoch,
     last_sequence, cursor_id, cursor, head, needs, request, request_sha256, sent_at, outcome, handed_out, created_at, settled_at,
     updated_at FROM reattach_runs AS r"""
 
 
-def intend(connection: sqlite3.Connection, intent: Intent, now: str) -> tuple[RunRow, bool]:
+def intend(connection: Connection, intent: Intent, now: str) -> tuple[RunRow, bool]:
     """Return the row of an intent, and whether it is new."""
     known = _intended(connection, intent)
     if known is not None:
         return known, False
-    new = connection.execute(
+    connection.execute(
         """INSERT INTO reattach_runs
         (server, profile, key, continues, status, request, request_sha256, sent_at, created_at, updated_at)
         VALUES (?, ?, ?, ?, 'unknown', ?, ?, ?, ?, ?)""",
@@ -42,19 +42,17 @@ def intend(connection: sqlite3.Connection, intent: Intent, now: str) -> tuple[Ru
             now,
         ),
     )
-    return row(connection, _number(new)), True
+    return cast(RunRow, _intended(connection, intent)), True
 
 
-def _intended(connection: sqlite3.Connection, intent: Intent) -> RunRow | None:
+def _intended(connection: Connection, intent: Intent) -> RunRow | None:
     if intent.key is not None:
         return find(connection, intent.server, intent.profile, key=intent.key)
     rows = continuing(connection, intent.server, intent.profile, intent.continues or "")
     return next((each for each in rows if each.request_sha256 == intent.request_sha256), None)
 
 
-def created(
-    connection: sqlite3.Connection, run: int, run_id: str, session_id: str | None, status: str, now: str
-) -> RunRow:
+def created(connection: Connection, run: int, run_id: str, session_id: str | None, status: str, now: str) -> RunRow:
     """Give a row its run id; if another row has it already (it was attached by id meanwhile), the two become that one.
 
     Raises:
@@ -74,7 +72,7 @@ def created(
         # A start's own digest and time stay: they are what its key is compared with.
         if twin.key is None:
             connection.execute(
-                "UPDATE reattach_runs SET (key, request_sha256, sent_at) = (?, ?, ?) WHERE run = ?",
+                "UPDATE reattach_runs SET key = ?, request_sha256 = ?, sent_at = ? WHERE run = ?",
                 (*told[:3], twin.run),
             )
         connection.execute(
@@ -90,31 +88,29 @@ def created(
     return row(connection, run)
 
 
-def forget(connection: sqlite3.Connection, run: int) -> None:
+def forget(connection: Connection, run: int) -> None:
     """Remove an intent; a row with a run id stays."""
     if connection.execute("SELECT 1 FROM reattach_runs WHERE run = ? AND run_id IS NULL", (run,)).fetchone():
         _remove(connection, run)
 
 
-def adopt(
-    connection: sqlite3.Connection, server: str, profile: str, run_id: str, continues: str | None, now: str
-) -> RunRow:
+def adopt(connection: Connection, server: str, profile: str, run_id: str, continues: str | None, now: str) -> RunRow:
     """Return the row of a run id, made if it is new; what it continues is noted where that is not known yet."""
     known = find(connection, server, profile, run_id=run_id)
     if known is None:
-        new = connection.execute(
+        connection.execute(
             """INSERT INTO reattach_runs (server, profile, run_id, continues, status, created_at, updated_at)
             VALUES (?, ?, ?, ?, 'unknown', ?, ?)""",
             (server, profile, run_id, continues, now, now),
         )
-        return row(connection, _number(new))
+        return cast(RunRow, find(connection, server, profile, run_id=run_id))
     if continues is None or known.continues is not None:
         return known
     change(connection, known.run, "continues", continues, now)
     return row(connection, known.run)
 
 
-def row(connection: sqlite3.Connection, run: int) -> RunRow:
+def row(connection: Connection, run: int) -> RunRow:
     """Return the row of a number; KeyError if there is none."""
     found = connection.execute(f"{_SELECT} WHERE run = ?", (run,)).fetchone()
     if found is None:
@@ -123,7 +119,7 @@ def row(connection: sqlite3.Connection, run: int) -> RunRow:
 
 
 def find(
-    connection: sqlite3.Connection, server: str, profile: str, *, key: str | None = None, run_id: str | None = None
+    connection: Connection, server: str, profile: str, *, key: str | None = None, run_id: str | None = None
 ) -> RunRow | None:
     """Return the row of a key or a run id."""
     if (key is None) == (run_id is None):
@@ -136,7 +132,7 @@ def find(
     return _row(found) if found is not None else None
 
 
-def continuing(connection: sqlite3.Connection, server: str, profile: str, run_id: str) -> list[RunRow]:
+def continuing(connection: Connection, server: str, profile: str, run_id: str) -> list[RunRow]:
     """Return the rows that continue a run, newest first."""
     found = connection.execute(
         f"{_SELECT} WHERE server = ? AND profile = ? AND continues = ? ORDER BY run DESC", (server, profile, run_id)
@@ -144,7 +140,7 @@ def continuing(connection: sqlite3.Connection, server: str, profile: str, run_id
     return [_row(each) for each in found]
 
 
-def rows(connection: sqlite3.Connection, server: str | None, profile: str | None) -> list[RunRow]:
+def rows(connection: Connection, server: str | None, profile: str | None) -> list[RunRow]:
     """Return all rows, newest first."""
     found = connection.execute(
         f"{_SELECT} WHERE (?1 IS NULL OR server = ?1) AND (?2 IS NULL OR profile = ?2) ORDER BY run DESC",
@@ -153,18 +149,14 @@ def rows(connection: sqlite3.Connection, server: str | None, profile: str | None
     return [_row(each) for each in found]
 
 
-def change(connection: sqlite3.Connection, run: int, column: str, value: Any, now: str) -> None:
+def change(connection: Connection, run: int, column: str, value: Any, now: str) -> None:
     """Set one column of a row."""
     connection.execute(f"UPDATE reattach_runs SET {column} = ?, updated_at = ? WHERE run = ?", (value, now, run))
 
 
-def _remove(connection: sqlite3.Connection, run: int) -> None:
+def _remove(connection: Connection, run: int) -> None:
     for table in ("runs", "batches", "marks", "gaps", "seen", "leases"):
         connection.execute(f"DELETE FROM reattach_{table} WHERE run = ?", (run,))
-
-
-def _number(new: sqlite3.Cursor) -> int:
-    return cast(int, new.lastrowid)
 
 
 def _row(found: tuple[Any, ...]) -> RunRow:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from reattach.stores.base import Lease
 from reattach.stores.noted import LeaseRow
-from reattach.stores.sqlite.runs import POSITION
+from reattach.stores.tables.connection import Connection
+from reattach.stores.tables.runs import POSITION
 
 
-def lease_row(connection: sqlite3.Connection, run: int, consumer: str) -> LeaseRow | None:
-    """Return the lease as it stands, None if it was never taken."""
+def lease_row(connection: Connection, run: int, consumer: str, *, number: str = "0") -> LeaseRow | None:
+    """Return the lease as it stands, None if it was never taken. `number` is SQL, of the lease's place in FILE-marks."""
     found = connection.execute(
-        f"""SELECT l.rowid, l.token, l.holder, l.since, l.expires_at, r.incarnation, {POSITION},
+        f"""SELECT {number}, l.token, l.holder, l.since, l.expires_at, r.incarnation, {POSITION},
             coalesce((SELECT applied FROM reattach_marks WHERE run = ?1 AND consumer = ?2), 0)
         FROM reattach_leases AS l JOIN reattach_runs AS r ON r.run = l.run WHERE l.run = ?1 AND l.consumer = ?2""",
         (run, consumer),
@@ -20,25 +19,18 @@ def lease_row(connection: sqlite3.Connection, run: int, consumer: str) -> LeaseR
     return LeaseRow(*found) if found is not None else None
 
 
-def take(connection: sqlite3.Connection, run: int, consumer: str, holder: str, since: str, expires_at: str) -> LeaseRow:
-    """Give the lease to a holder, with a token one higher.
-
-    Raises:
-        KeyError: There is no such run.
-    """
+def take(connection: Connection, run: int, consumer: str, holder: str, since: str, expires_at: str) -> None:
+    """Give the lease to a holder, with a token one higher."""
     connection.execute(
         """INSERT INTO reattach_leases (run, consumer, holder, since, token, expires_at) VALUES (?, ?, ?, ?, 1, ?)
         ON CONFLICT (run, consumer) DO UPDATE SET
-            holder = excluded.holder, since = excluded.since, token = token + 1, expires_at = excluded.expires_at""",
+            holder = excluded.holder, since = excluded.since, token = reattach_leases.token + 1,
+            expires_at = excluded.expires_at""",
         (run, consumer, holder, since, expires_at),
     )
-    row = lease_row(connection, run, consumer)
-    if row is None:
-        raise KeyError(run)
-    return row
 
 
-def extend(connection: sqlite3.Connection, lease: Lease, expires_at: str) -> bool:
+def extend(connection: Connection, lease: Lease, expires_at: str) -> bool:
     """Move the end of a lease; False if it is lost."""
     done = connection.execute(
         "UPDATE reattach_leases SET expires_at = ? WHERE run = ? AND consumer = ? AND token = ? AND holder IS NOT NULL",
@@ -47,7 +39,7 @@ def extend(connection: sqlite3.Connection, lease: Lease, expires_at: str) -> boo
     return done.rowcount == 1
 
 
-def give_back(connection: sqlite3.Connection, lease: Lease) -> None:
+def give_back(connection: Connection, lease: Lease) -> None:
     """Leave a lease to whoever comes; the row stays, so that its token is never given again."""
     connection.execute(
         "UPDATE reattach_leases SET holder = NULL, expires_at = NULL WHERE run = ? AND consumer = ? AND token = ?",
@@ -55,13 +47,13 @@ def give_back(connection: sqlite3.Connection, lease: Lease) -> None:
     )
 
 
-def raise_mark(connection: sqlite3.Connection, lease: Lease, position: int, now: str) -> None:
+def raise_mark(connection: Connection, lease: Lease, position: int, now: str) -> None:
     """Move a mark up, if the lease is the current one and the position is committed; else change nothing."""
     connection.execute(
         f"""INSERT INTO reattach_marks (run, consumer, applied, updated_at)
         SELECT l.run, l.consumer, ?4, ?5 FROM reattach_leases AS l JOIN reattach_runs AS r ON r.run = l.run
         WHERE l.run = ?1 AND l.consumer = ?2 AND l.token = ?3 AND ?4 <= {POSITION}
         ON CONFLICT (run, consumer) DO UPDATE SET applied = excluded.applied, updated_at = excluded.updated_at
-            WHERE excluded.applied > applied""",
+            WHERE excluded.applied > reattach_marks.applied""",
         (*lease, position, now),
     )

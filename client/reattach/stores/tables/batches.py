@@ -7,12 +7,13 @@ whole transaction's. So a group needs no savepoint a write, only the order.
 from __future__ import annotations
 
 import json
-import sqlite3
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from reattach.stores.base import Entry, GapNote, Refusal, Write
 from reattach.stores.check import batch_json, gap_entry, length_of, plain, refusal
-from reattach.stores.sqlite.runs import POSITION
+from reattach.stores.tables.connection import Connection
+from reattach.stores.tables.runs import POSITION
 
 
 class Prepared(NamedTuple):
@@ -30,18 +31,25 @@ def prepared(write: Write) -> Prepared:
     return Prepared(write, length_of(write), batch_json(write) if write.batch else "", outcome)
 
 
-def keep(connection: sqlite3.Connection, told: Prepared, now: str) -> Refusal | None:
+def keep(connection: Connection, told: Prepared, now: str) -> Refusal | None:
     """Keep one write, or return why not; then nothing of it was written."""
     write = told.write
-    found = connection.execute(
-        f"""SELECT {POSITION}, (SELECT token FROM reattach_leases WHERE run = r.run AND consumer = '')
-        FROM reattach_runs AS r WHERE run = ?""",
-        (write.run,),
-    ).fetchone()
-    position, token = found if found is not None else (-1, None)
+    found = connection.execute(f"{STANDING} WHERE run = ?", (write.run,)).fetchone()
+    _, position, token = found if found is not None else (write.run, -1, None)
     refused = refusal(write, position, token)
-    if refused is not None:
-        return refused
+    if refused is None:
+        put(connection, told, now)
+    return refused
+
+
+STANDING = f"""SELECT run, {POSITION}, (SELECT token FROM reattach_leases WHERE run = r.run AND consumer = '')
+    FROM reattach_runs AS r"""
+"""Where the journal stands: run, committed position, and the token of who writes the run's events."""
+
+
+def put(connection: Connection, told: Prepared, now: str) -> None:
+    """Write what is not refused."""
+    write = told.write
     if write.batch:
         connection.execute(
             "INSERT INTO reattach_batches (run, batch, first, events, committed_at) VALUES (?, ?, ?, ?, ?)",
@@ -49,34 +57,36 @@ def keep(connection: sqlite3.Connection, told: Prepared, now: str) -> Refusal | 
         )
     elif write.gap is not None:
         _keep_gap(connection, write.run, write.mark.position, write.gap, now)
+    mark = write.mark
     connection.execute(
-        """UPDATE reattach_runs SET epoch = :epoch, last_sequence = :sequence, cursor_id = :id, cursor = :cursor,
-        incarnation = incarnation + :gap, status = coalesce(:status, status), outcome = coalesce(:outcome, outcome),
-        settled_at = CASE WHEN :outcome IS NULL THEN settled_at ELSE :now END, updated_at = :now WHERE run = :run""",
-        {
-            **write.mark._asdict(),
-            "gap": write.gap is not None,
-            "status": write.status,
-            "outcome": told.outcome,
-            "now": now,
-            "run": write.run,
-        },
+        """UPDATE reattach_runs SET epoch = ?2, last_sequence = ?3, cursor_id = ?4, cursor = ?5,
+        incarnation = incarnation + ?6, status = coalesce(?7, status), outcome = coalesce(?8, outcome),
+        settled_at = coalesce(?9, settled_at), updated_at = ?10 WHERE run = ?1""",
+        (
+            write.run,
+            mark.epoch,
+            mark.sequence,
+            mark.id,
+            mark.cursor,
+            int(write.gap is not None),
+            write.status,
+            told.outcome,
+            now if told.outcome is not None else None,
+            now,
+        ),
     )
-    return None
 
 
 FULL_READ = 1 << 22
 """Characters of journal text that end a read, however few events they are: bounds the memory of whoever reads far behind."""
 
 
-def read(connection: sqlite3.Connection, run: int, after: int, limit: int) -> list[Entry]:
+def read(connection: Connection, run: int, after: int, limit: int) -> list[Entry]:
     """Return entries from position `after` + 1 on, whole batches until there are `limit`, or enough to fill a read."""
     found: list[tuple[int, str]] = []
     last = after
     size = 0
-    for first, batch, events in connection.execute(
-        "SELECT first, batch, events FROM reattach_batches WHERE run = ? AND batch > ? ORDER BY batch", (run, after)
-    ):
+    for first, batch, events in _batches(connection, run, after):
         found.append((first, events))
         last = batch
         size += len(events)
@@ -94,14 +104,33 @@ def read(connection: sqlite3.Connection, run: int, after: int, limit: int) -> li
     return sorted(entries + gaps, key=_position) if gaps else entries
 
 
-def newest(connection: sqlite3.Connection, run: int, limit: int) -> list[Entry]:
+def newest(connection: Connection, run: int, limit: int) -> list[Entry]:
     """Return the last `limit` events behind the last gap."""
     (start,) = connection.execute("SELECT coalesce(max(at), 0) FROM reattach_gaps WHERE run = ?", (run,)).fetchone()
     (last,) = connection.execute(f"SELECT {POSITION} FROM reattach_runs AS r WHERE run = ?", (run,)).fetchone() or (0,)
     return read(connection, run, max(start, last - limit), limit)
 
 
-def _keep_gap(connection: sqlite3.Connection, run: int, at: int, gap: GapNote, now: str) -> None:
+def _batches(connection: Connection, run: int, after: int) -> Iterator[tuple[int, int, str]]:
+    """Yield the batches behind a position, a page at a time: who stops early has not fetched them all."""
+    page = FIRST_PAGE
+    while True:
+        found = connection.execute(
+            "SELECT first, batch, events FROM reattach_batches WHERE run = ? AND batch > ? ORDER BY batch LIMIT ?",
+            (run, after, page),
+        ).fetchall()
+        yield from found
+        if len(found) < page:
+            return
+        after = found[-1][1]
+        page = min(2 * page, FULL_PAGE)
+
+
+FIRST_PAGE, FULL_PAGE = 64, 512
+"""Batches that are fetched at a time: of one event each where it comes slowly, of a thousand in a burst."""
+
+
+def _keep_gap(connection: Connection, run: int, at: int, gap: GapNote, now: str) -> None:
     snapshot = json.dumps(gap.state) if gap.state is not None else None
     connection.execute(
         """INSERT INTO reattach_gaps (run, at, reason, after, until, missing, snapshot, noticed_at)
@@ -110,7 +139,7 @@ def _keep_gap(connection: sqlite3.Connection, run: int, at: int, gap: GapNote, n
     )
 
 
-def _gaps(connection: sqlite3.Connection, run: int, after: int, last: int) -> list[Entry]:
+def _gaps(connection: Connection, run: int, after: int, last: int) -> list[Entry]:
     found = connection.execute(
         "SELECT at, reason, after, until, missing, snapshot FROM reattach_gaps WHERE run = ? AND at > ? AND at <= ?",
         (run, after, last),
