@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
-from starlette.routing import Route, Router
+from starlette.routing import Route, Router, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 
 from reattach_mockserver.engine.engine import Engine
@@ -19,9 +19,10 @@ from reattach_mockserver.faces.cors import cors_headers, preflight_headers
 from reattach_mockserver.faces.create import create_run
 from reattach_mockserver.faces.discovery import read_discovery
 from reattach_mockserver.faces.events import read_events
-from reattach_mockserver.faces.problem import Refusal, overloaded
+from reattach_mockserver.faces.problem import Refusal, invalid_request, overloaded
 from reattach_mockserver.faces.runs import cancel_run, read_run, read_run_by_key, read_snapshot
 from reattach_mockserver.faces.sessions import read_session, read_session_runs
+from reattach_mockserver.faces.socket import SocketFace, refuse_handshake
 from reattach_mockserver.settings import Settings
 
 Face: TypeAlias = Callable[[Engine, Call], Awaitable[None]]
@@ -37,6 +38,14 @@ _PATHS: Mapping[str, Mapping[str, Face]] = {
     "/v1/sessions/{session_id}/runs": {"GET": read_session_runs},
 }
 
+_SOCKET = "/v1/socket"
+
+
+async def _no_socket(engine: Engine, call: Call) -> None:
+    """Answer a call to the socket that is no upgrade."""
+    raise invalid_request("this is a WebSocket; it is opened by an upgrade of HTTP/1.1")
+
+
 _logger = logging.getLogger(__name__)
 
 
@@ -46,8 +55,16 @@ class Application:
     def __init__(self, settings: Settings) -> None:
         self.engine = Engine(settings)
         self._router = Router(
-            routes=[Route(path, endpoint=_Resource(self.engine, faces)) for path, faces in _PATHS.items()],
+            routes=[
+                *(Route(path, endpoint=_Resource(self.engine, faces)) for path, faces in _PATHS.items()),
+                Route(_SOCKET, endpoint=_Resource(self.engine, {"GET": _no_socket})),
+            ],
             default=_Resource(self.engine, None),
+            redirect_slashes=False,
+        )
+        self._sockets = Router(
+            routes=[WebSocketRoute(_SOCKET, endpoint=SocketFace(self.engine))],
+            default=_nowhere,
             redirect_slashes=False,
         )
 
@@ -60,8 +77,8 @@ class Application:
                 await self.engine.start()
                 await self._router(scope, receive, send)
             case _:
-                await receive()
-                await send({"type": "websocket.close", "code": 1000})
+                await self.engine.start()
+                await self._sockets(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -79,6 +96,12 @@ class Application:
 def create_app(settings: Settings) -> Application:
     """Return the server as an ASGI application. Nothing is opened before its lifespan or its first call."""
     return Application(settings)
+
+
+async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
+    """Refuse a socket at a path that has none."""
+    await receive()
+    await refuse_handshake(scope, send, Refusal("not_found", "there is no socket at this path"))
 
 
 class _Resource:

@@ -21,7 +21,12 @@ from typing import Any, NoReturn
 _BAD_ARGUMENTS = 64
 _NOT_KNOWN = 3
 _INTERRUPTED, _TERMINATED = 130, 143
-_NEEDED = ("starlette", "uvicorn", "yaml")  # by the extra; found before a file is read, since one may be YAML
+_NEEDED = (
+    "starlette",
+    "uvicorn",
+    "websockets",
+    "yaml",
+)  # by the extra; found before a file is read, since one may be YAML
 
 
 class _Wrong(Exception):

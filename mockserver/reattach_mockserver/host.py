@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from reattach_mockserver.app import Application
+from reattach_mockserver.pinging import PingingProtocol
 
 _DRAIN_SECONDS = 2.0  # how long open streams are given to take their last block
 _HEADER_BYTES = 262_144  # above the protocol's limit, so that the refusal is ours; beyond it a bare close
@@ -71,7 +72,10 @@ async def host(app: Application, listener: socket.socket, stop: asyncio.Event, r
         app,
         loop="asyncio",
         http="httptools" if importlib.util.find_spec("httptools") else "h11",
-        ws="none",
+        ws=PingingProtocol,
+        ws_max_size=4 * app.engine.settings.limits.body_bytes,  # above our limit, so that the refusal is ours
+        ws_ping_interval=None,  # the face pings, at the pace of the run
+        ws_per_message_deflate=False,
         lifespan="off",
         log_config=None,
         log_level="critical",  # a stream that is cut on purpose is not an error of the application

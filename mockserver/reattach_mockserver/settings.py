@@ -65,7 +65,8 @@ class Settings:
     is asked who they are. `kill` is called by a script's kill step and does not return from a process that dies; None:
     the engine restarts instead, which is all that a mounted application may do to its host. `now` is the clock of
     retention and expiry, in ms; scripts wait by another, which never jumps. A create whose key is in flight
-    waits `in_flight_wait` seconds for the first one: longer than a create takes that has to cancel a run.
+    waits `in_flight_wait` seconds for the first one: longer than a create takes that has to cancel a run. A socket has
+    `hello_wait` seconds for its token, and as many for what it wants.
     """
 
     scripts: Mapping[str, Playable]
@@ -79,3 +80,4 @@ class Settings:
     kill: Callable[[], None] | None = None
     now: Callable[[], int] = now_ms
     in_flight_wait: float = 15.0
+    hello_wait: float = 10.0

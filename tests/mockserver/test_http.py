@@ -142,7 +142,7 @@ async def test_discovery_says_what_is_so(sites, tmp_path):
         "heartbeat_ms", "stream_age_ms", "retention_ms", "retention_events", "key_retention_ms", "event_bytes",
         "body_bytes", "streams_per_principal", "runs_per_principal",
     }  # fmt: skip
-    assert (told["endpoints"]["operations"], told["endpoints"]["socket"]) == (None, None)
+    assert (told["endpoints"]["operations"], told["endpoints"]["socket"]) == (None, "/v1/socket")
     assert (await site.get(told["endpoints"]["runs"])).status == 401
 
 

@@ -1,4 +1,4 @@
-"""What browsers of other origins may do: headers of every answer, and the preflight.
+"""What browsers of other origins may do: headers of every answer, the preflight, and who may open a socket.
 
 Any origin where tokens are in use, since a foreign page has none of them; loopback origins otherwise, so that a page
 from elsewhere cannot read a developer's server. Pure.
@@ -22,6 +22,11 @@ def cors_headers(origins: Sequence[str], *, tokens: bool) -> dict[str, str]:
     if len(origins) == 1 and _is_loopback(origins[0]):
         headers |= {"Access-Control-Allow-Origin": origins[0], "Access-Control-Expose-Headers": _EXPOSED}
     return headers
+
+
+def may_connect(origins: Sequence[str], *, tokens: bool) -> bool:
+    """Whether a socket with these `Origin` headers may open: browsers ask nobody before they open one, so we must."""
+    return tokens or not origins or (len(origins) == 1 and _is_loopback(origins[0]))
 
 
 def preflight_headers(methods: Sequence[str]) -> dict[str, str]:

@@ -39,7 +39,7 @@ async def read_discovery(engine: Engine, call: Call) -> None:
                 "runs": call.path("/v1/runs"),
                 "sessions": call.path("/v1/sessions"),
                 "operations": None,
-                "socket": None,
+                "socket": call.path("/v1/socket"),
             },
         }
     )
