@@ -63,7 +63,7 @@ class Gap:
 
 
 _GAP_WORDS: dict[str, str] = {
-    "expired": "the server no longer keeps them",
+    "expired": "they are no longer kept",
     "epoch": "the server's log was replaced",
     "diverged": "the server's log lost its tail and went on differently",
     "hole": "the server does not send them",

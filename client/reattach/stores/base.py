@@ -8,6 +8,9 @@ The law, checked on every implementation by `reattach.testing.stores`:
 4. **Durable means flushed.** When `commit`, `intend`, `created`, `adopt` or `mark` returns, a power cut cannot undo it.
 5. **Applied <= committed.** A mark above the committed position is refused.
 6. **Only what happened.** A failed call changes nothing; the store stays usable.
+7. **Each consumer its own mark.** Marks and leases are by run and consumer; none moves another's.
+8. **What is removed is named.** Where `prune` took events away, a gap is read in their place, ending at the last one removed; the
+   committed position, the row and the marks stay as they were.
 
 Methods block. Writes are made by one thread at a time (the runtime's writer); reads and `note` come from any thread. A store
 never decides what to write. Errors: `StoreFailed` (disk full, I/O), `StoreDamaged`, `StoreLocked`; everything else is a bug.
@@ -92,7 +95,7 @@ class RunRow(NamedTuple):
     status: str
     incarnation: int
     committed: Mark
-    head: int | None
+    again_to: int
     needs: str
     request: str | None
     request_sha256: str | None
@@ -117,7 +120,9 @@ class GapNote(NamedTuple):
 class Write(NamedTuple):
     """One commit of one run: events (or one gap), with the cursor, or only an outcome (no events, `mark` == `prev`).
 
-    `outcome` is JSON text when the run is now known to have settled, with `status` its word.
+    `outcome` is JSON text when the run is now known to have settled, with `status` its word. `bare` (keep="cursor") keeps of each
+    event what its place is, see `entry.bare_element`, and nothing of what it says; a store may then drop whole commits that end
+    below every consumer's applied mark, but for the last one.
     """
 
     run: int
@@ -128,6 +133,7 @@ class Write(NamedTuple):
     gap: GapNote | None = None
     status: str | None = None
     outcome: str | None = None
+    bare: bool = False
 
 
 class Refusal(NamedTuple):
@@ -249,7 +255,11 @@ class Store(Protocol):
         ...
 
     def forget(self, run: int) -> None:
-        """Remove an intent whose create was definitely refused; a row with a run id is never removed."""
+        """Remove a row that is only a name: an intent whose create was definitely refused, or a run id that no server knows.
+
+        A row with a run id stays if it has anything else: a key, a run that it continues, a status, an event, an outcome or a
+        need. Nothing that was ever known to be is forgotten.
+        """
         ...
 
     def adopt(self, server: str, profile: str, run_id: str, *, continues: str | None = None) -> RunRow:
@@ -301,10 +311,47 @@ class Store(Protocol):
         """Return the last `limit` entries of the current incarnation, in order."""
         ...
 
+    def rewind(self, lease: Lease, mark: Mark) -> RunRow:
+        """With keep="cursor": let the journal stand at `mark` again, durably, since what is behind it must come again.
+
+        The entries behind it are dropped; the row's `again_to` becomes the highest position that was ever committed. Status and
+        outcome stay.
+
+        Args:
+            lease: The writer's (consumer "").
+            mark: Where to go on: at or below the committed position.
+
+        Raises:
+            LeaseGone: The token is not the current one.
+        """
+        ...
+
+    # retention ----------------------------------------------------------------------------------------------------
+
+    def prune(self, run: int, upto: int) -> bool:
+        """Remove the oldest events of a run, at most up to the position `upto`, in one short transaction; True: there are more.
+
+        Whether the run is done with is the caller's to know. A gap ("expired", `after` None, `until` the last removed cursor) is
+        read at the last removed position; `missing` is their number, None if a gap was among them.
+        """
+        ...
+
+    def compact(self) -> bool:
+        """Give a part of the room that removed rows left back to the file system, holding nobody up for long; True: go on.
+
+        Raises:
+            StoreFailed, StoreLocked: Not now; nothing of the content is concerned.
+        """
+        ...
+
     # marks and leases ---------------------------------------------------------------------------------------------
 
     def applied(self, run: int, consumer: str) -> int:
         """Return the consumer's applied position, 0 at first; noted marks count."""
+        ...
+
+    def consumers(self, run: int) -> dict[str, int]:
+        """Return the applied position of every consumer that ever had a lease or a mark of this run; noted marks count."""
         ...
 
     def note(self, lease: Lease, position: int) -> None:

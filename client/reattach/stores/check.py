@@ -11,8 +11,8 @@ import re
 from typing import Any
 
 from reattach.model import Gap
-from reattach.stores.base import GapNote, Refusal, Write
-from reattach.stores.entry import element, gap_element
+from reattach.stores.base import GapNote, Refusal, RunRow, Write
+from reattach.stores.entry import bare_element, element, gap_element
 
 _LONE = re.compile("[\ud800-\udfff]")
 
@@ -36,7 +36,7 @@ def length_of(write: Write) -> int:
 
 def batch_json(write: Write) -> str:
     """Return the events of a write as the text of one JSON array."""
-    text = f"[{','.join(map(element, write.batch))}]"
+    text = f"[{','.join(map(bare_element if write.bare else element, write.batch))}]"
     # A vendor may escape half of a surrogate pair. Python holds it, UTF-8 does not: it is escaped again. `isascii` and the
     # encoder are C loops; the expression runs only on text that really has one.
     if not text.isascii():
@@ -72,3 +72,15 @@ def refusal(write: Write, position: int, token: int | None) -> Refusal | None:
     if position != write.prev.position:
         return Refusal("stale", f"the journal stands at {position}, this write follows {write.prev.position}")
     return None
+
+
+def only_a_name(row: RunRow) -> bool:
+    """Return whether a row with a run id says nothing but that somebody once asked for that id."""
+    return (
+        row.key is None
+        and row.continues is None
+        and row.status == "unknown"
+        and row.committed.position == 0
+        and row.outcome is None
+        and not row.needs
+    )

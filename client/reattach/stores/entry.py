@@ -44,6 +44,20 @@ def element(arrival: Arrival) -> str:
     )
 
 
+def bare_element(arrival: Arrival) -> str:
+    """Return the element of an event of which only its place is kept (keep="cursor"): nothing of what it says is in it.
+
+    `{"id":…,"type":…,"kind":…,"epoch":…,"cursor":…,"sequence":…}`: enough to go on after it.
+    """
+    told = {"id": arrival.id, "type": arrival.type, "kind": arrival.kind, "epoch": arrival.epoch}
+    return json.dumps({**told, "cursor": arrival.cursor, "sequence": arrival.sequence}, separators=(",", ":"))
+
+
+def pruned_element(until: str | None, missing: int | None) -> str:
+    """Return the element of the gap that pruning leaves."""
+    return gap_element(Gap(run_id="", reason="expired", after=None, until=until, missing=missing, snapshot=None))
+
+
 def gap_element(gap: Gap) -> str:
     """Return the journal element of a gap."""
     return json.dumps(

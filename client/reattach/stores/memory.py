@@ -29,7 +29,8 @@ from reattach.stores.base import (
     Transaction,
     Write,
 )
-from reattach.stores.check import batch_json, gap_entry, length_of, refusal
+from reattach.stores.check import batch_json, gap_entry, length_of, only_a_name, refusal
+from reattach.stores.entry import pruned_element
 from reattach.stores.leases import Alive, is_alive, taken
 
 
@@ -45,11 +46,25 @@ class _Held:
 
 @dataclass(slots=True)
 class _Log:
-    """One run's row and its entries; `entries[position - 1]` is the parsed element."""
+    """One run's row and its entries: `entries[position - pruned - 1]` is the parsed element; up to `pruned` a gap stands."""
 
     row: RunRow
     entries: list[Mapping[str, Any]] = field(default_factory=list)
     incarnation_starts: int = 0
+    pruned: int = 0
+    gap: Mapping[str, Any] | None = None
+
+    @property
+    def position(self) -> int:
+        """The committed position."""
+        return self.pruned + len(self.entries)
+
+    def after(self, position: int, limit: int) -> list[Entry]:
+        """Return up to `limit` entries from `position` + 1 on."""
+        begin = max(position, self.pruned)
+        found = self.entries[begin - self.pruned : begin - self.pruned + limit]
+        entries = [Entry(at, element) for at, element in enumerate(found, begin + 1)]
+        return entries if self.gap is None or position >= self.pruned else [Entry(self.pruned, self.gap), *entries]
 
 
 class MemoryStore:
@@ -122,7 +137,8 @@ class MemoryStore:
     def forget(self, run: int) -> None:
         """See `Store.forget`."""
         with self._lock:
-            if run in self._logs and self._logs[run].row.run_id is None:
+            log = self._logs.get(run)
+            if log is not None and (log.row.run_id is None or only_a_name(log.row)):
                 del self._logs[run]
 
     def adopt(self, server: str, profile: str, run_id: str, *, continues: str | None = None) -> RunRow:
@@ -180,7 +196,7 @@ class MemoryStore:
     def _keep(self, write: Write, entries: list[Mapping[str, Any]]) -> Refusal | None:
         log = self._logs.get(write.run)
         held = self._leases.get((write.run, ""))
-        refused = refusal(write, len(log.entries) if log else -1, held.token if held else None)
+        refused = refusal(write, log.position if log else -1, held.token if held else None)
         if refused is not None or log is None:
             return refused
         if write.gap is not None:
@@ -199,14 +215,42 @@ class MemoryStore:
     def read(self, run: int, after: int, limit: int) -> list[Entry]:
         """See `Store.read`."""
         with self._lock:
-            found = self._logs[run].entries[after : after + limit]
-        return [Entry(position, element) for position, element in enumerate(found, after + 1)]
+            return self._logs[run].after(after, limit)
 
     def newest(self, run: int, limit: int) -> list[Entry]:
         """See `Store.newest`."""
         with self._lock:
             log = self._logs[run]
-            return self.read(run, max(log.incarnation_starts, len(log.entries) - limit), limit)
+            return self.read(run, max(log.incarnation_starts, log.pruned, log.position - limit), limit)
+
+    def rewind(self, lease: Lease, mark: Mark) -> RunRow:
+        """See `Store.rewind`."""
+        with self._lock:
+            self._must_own(lease)
+            log = self._logs[lease.run]
+            again_to = max(log.row.again_to, log.position)
+            del log.entries[mark.position - log.pruned :]
+            return self._change(lease.run, committed=mark, again_to=again_to)
+
+    # retention ----------------------------------------------------------------------------------------------------
+
+    def prune(self, run: int, upto: int) -> bool:
+        """See `Store.prune`; all of it at once."""
+        with self._lock:
+            log = self._logs[run]
+            removed = log.entries[: max(0, upto - log.pruned)]
+            if removed:
+                del log.entries[: len(removed)]
+                log.pruned += len(removed)
+                whole = all("gap" not in element for element in removed) and (
+                    log.gap is None or log.gap["gap"]["missing"] is not None
+                )
+                log.gap = json.loads(pruned_element(removed[-1].get("cursor"), log.pruned if whole else None))
+            return False
+
+    def compact(self) -> bool:
+        """Return False: what was removed takes no room here."""
+        return False
 
     # marks and leases ---------------------------------------------------------------------------------------------
 
@@ -214,10 +258,16 @@ class MemoryStore:
         """See `Store.applied`."""
         return self._marks.get((run, consumer), 0)
 
+    def consumers(self, run: int) -> dict[str, int]:
+        """See `Store.consumers`."""
+        with self._lock:
+            names = {consumer for held, consumer in self._leases if held == run and consumer}
+            return {consumer: self.applied(run, consumer) for consumer in sorted(names)}
+
     def note(self, lease: Lease, position: int) -> None:
         """See `Store.note`; a mark of a lost lease, or above the committed position, is left out."""
         with self._lock:
-            if self._owns(lease) and position <= len(self._logs[lease.run].entries):
+            if self._owns(lease) and position <= self._logs[lease.run].position:
                 self._raise_mark(lease, position)
 
     def carry(self) -> None:
@@ -226,9 +276,8 @@ class MemoryStore:
     def mark(self, lease: Lease, position: int) -> None:
         """See `Store.mark`."""
         with self._lock:
-            if not self._owns(lease):
-                raise LeaseGone(f"lease token {lease.token} is not the current one")
-            committed = len(self._logs[lease.run].entries)
+            self._must_own(lease)
+            committed = self._logs[lease.run].position
             if position > committed:
                 raise ValueError(f"applied {position} would be above committed {committed}")
             self._raise_mark(lease, position)
@@ -289,6 +338,10 @@ class MemoryStore:
         held = self._leases.get((lease.run, lease.consumer))
         return held is not None and held.token == lease.token
 
+    def _must_own(self, lease: Lease) -> None:
+        if not self._owns(lease):
+            raise LeaseGone(f"lease token {lease.token} is not the current one")
+
     def _raise_mark(self, lease: Lease, position: int) -> None:
         whose = (lease.run, lease.consumer)
         self._marks[whose] = max(position, self._marks.get(whose, 0))
@@ -321,7 +374,7 @@ class MemoryStore:
             status="unknown",
             incarnation=1,
             committed=Mark(),
-            head=None,
+            again_to=0,
             needs="",
             request=None,
             request_sha256=None,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from reattach.core.messages import Mark
 from reattach.stores.base import (
     Busy,
     Entry,
@@ -217,6 +218,22 @@ class FailingStore:
     def newest(self, run: int, limit: int) -> list[Entry]:
         """See `Store.newest`."""
         return self._do("newest", lambda: self.inner.newest(run, limit))
+
+    def rewind(self, lease: Lease, mark: Mark) -> RunRow:
+        """See `Store.rewind`."""
+        return self._do("rewind", lambda: self.inner.rewind(lease, mark))
+
+    def prune(self, run: int, upto: int) -> bool:
+        """See `Store.prune`."""
+        return self._do("prune", lambda: self.inner.prune(run, upto))
+
+    def compact(self) -> bool:
+        """See `Store.compact`."""
+        return self._do("compact", self.inner.compact)
+
+    def consumers(self, run: int) -> dict[str, int]:
+        """See `Store.consumers`."""
+        return self._do("consumers", lambda: self.inner.consumers(run))
 
     def applied(self, run: int, consumer: str) -> int:
         """See `Store.applied`."""

@@ -178,7 +178,7 @@ def test_a_gap_and_a_repetition_are_said():
     stage.says("again", redelivered=True)
     stage.says("", gap=Gap(run_id="r", reason="expired", missing=87))
     assert "may have been shown before" in stage.err.getvalue()
-    assert "[87 events are missing: the server no longer keeps them]" in stage.err.getvalue()
+    assert "[87 events are missing: they are no longer kept]" in stage.err.getvalue()
 
 
 def test_quiet_still_tells_a_bad_end():

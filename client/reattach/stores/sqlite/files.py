@@ -49,6 +49,13 @@ def connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
     return connection
 
 
+def shrink_in_steps(connection: sqlite3.Connection) -> None:
+    """Let a file that is still empty be one that can give back room in steps; any other stays as it is."""
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    if not pages:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+
+
 def use_wal(connection: sqlite3.Connection) -> None:
     """Switch the file to a write-ahead log, unless it has one.
 

@@ -98,13 +98,18 @@ def _runs(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _places(connection: sqlite3.Connection, run: int) -> Iterator[str]:
-    """Yield what is wrong with the positions of one run: they must follow one another from 1 on."""
+    """Yield what is wrong with the positions of one run: they must follow one another, from 1 on or from what was removed."""
     last = 0
-    for first, until, events in connection.execute(
-        """SELECT first, batch, events FROM reattach_batches WHERE run = ?1
-        UNION ALL SELECT at, at, NULL FROM reattach_gaps WHERE run = ?1 ORDER BY 1, 2""",
+    for first, until, events, pruned in connection.execute(
+        """SELECT first, batch, events, CASE WHEN json_valid(events) THEN json_type(events, '$[0].digest') IS NULL END
+        FROM reattach_batches WHERE run = ?1
+        UNION ALL SELECT at, at, NULL, after IS NULL AND reason = 'expired' FROM reattach_gaps WHERE run = ?1 ORDER BY 1, 2""",
         (run,),
     ):
+        if last == 0 and pruned:
+            last = (
+                first - 1
+            )  # a gap that pruning left, or, with keep="cursor", places of which the applied ones are dropped
         if first > last + 1:
             yield f"{last + 1} to {first - 1} are missing"
         elif first <= last:

@@ -86,6 +86,7 @@ def _connected(path: Path) -> Opened:
             if schema.version_of(writer):
                 suspected = writer.execute("SELECT 1 FROM reattach_meta WHERE name = 'suspect'").fetchone() is not None
                 damage.check(writer, path, suspected=suspected)
+            files.shrink_in_steps(writer)
             files.use_wal(writer)
             writer.execute("BEGIN IMMEDIATE")
             journal = schema.migrate(writer)

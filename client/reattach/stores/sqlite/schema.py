@@ -79,7 +79,16 @@ _FIRST = (
     FROM reattach_batches AS b JOIN reattach_runs AS r ON r.run = b.run, json_each(b.events) AS e""",
 )
 
-_STEPS = (_FIRST,)
+# What no code ever wrote. Without the place of a noted mark in reattach_marks, since the batch that holds it tells its cursor.
+_SECOND = (
+    "DROP TABLE reattach_seen",
+    "ALTER TABLE reattach_runs DROP COLUMN head",
+    "ALTER TABLE reattach_runs DROP COLUMN resume_with",
+    "ALTER TABLE reattach_marks DROP COLUMN cursor",
+    "ALTER TABLE reattach_marks DROP COLUMN cursor_id",
+)
+
+_STEPS = (_FIRST, _SECOND)
 """Step n makes version n + 1 of version n; version 0 is a file without our tables. All missing steps are one transaction."""
 
 VERSION = len(_STEPS)

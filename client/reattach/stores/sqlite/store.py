@@ -18,6 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import cast
 
+from reattach.core.messages import Mark
 from reattach.stores import forks
 from reattach.stores.base import (
     Busy,
@@ -36,10 +37,11 @@ from reattach.stores.base import (
 )
 from reattach.stores.leases import Alive, holder_json, holder_of, is_alive, taken
 from reattach.stores.noted import Carried, LeaseRow, Noted, settle
+from reattach.stores.sqlite import compaction
 from reattach.stores.sqlite.errors import translating
 from reattach.stores.sqlite.opening import open_file, roll_back, suspect
 from reattach.stores.sqlite.transaction import SqliteTransaction
-from reattach.stores.tables import batches, runs
+from reattach.stores.tables import batches, places, retention, runs
 from reattach.stores.tables import leases as lease_table
 from reattach.stores.times import moment, seconds_of, stamp
 
@@ -169,6 +171,24 @@ class SqliteStore:
         with self._reading() as connection:
             return batches.newest(connection, run, limit)
 
+    def rewind(self, lease: Lease, mark: Mark) -> RunRow:
+        """See `Store.rewind`."""
+        with self._writing() as connection:
+            self._own(connection, lease)
+            return places.rewind(connection, lease.run, mark, self._now())
+
+    # retention ----------------------------------------------------------------------------------------------------
+
+    def prune(self, run: int, upto: int) -> bool:
+        """See `Store.prune`."""
+        with self._writing() as connection:
+            return retention.prune(connection, run, upto, self._now())
+
+    def compact(self) -> bool:
+        """See `Store.compact`."""
+        with self._write_lock, self._noticing_damage(), translating():
+            return compaction.compact(self._free_writer())
+
     # marks and leases ---------------------------------------------------------------------------------------------
 
     def applied(self, run: int, consumer: str) -> int:
@@ -176,6 +196,13 @@ class SqliteStore:
         with self._reading() as connection:
             row = _lease_row(connection, run, consumer)
         return self._marks.applied(run, consumer, row) if row is not None else 0
+
+    def consumers(self, run: int) -> dict[str, int]:
+        """See `Store.consumers`."""
+        with self._reading() as connection:
+            names = lease_table.consumers(connection, run)
+            rows = {name: _lease_row(connection, run, name) for name in names}
+        return {name: self._marks.applied(run, name, row) if row is not None else 0 for name, row in rows.items()}
 
     def note(self, lease: Lease, position: int) -> None:
         """See `Store.note`; a mark of a lost lease, or above the committed position, never counts."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from reattach.stores.base import Entry, GapNote, Refusal, Write
 from reattach.stores.check import batch_json, gap_entry, length_of, plain, refusal
+from reattach.stores.tables import places
 from reattach.stores.tables.connection import Connection
 from reattach.stores.tables.runs import POSITION
 
@@ -55,6 +56,8 @@ def put(connection: Connection, told: Prepared, now: str) -> None:
             "INSERT INTO reattach_batches (run, batch, first, events, committed_at) VALUES (?, ?, ?, ?, ?)",
             (write.run, write.mark.position, write.prev.position + 1, told.events, now),
         )
+        if write.bare:
+            places.trim(connection, write.run)
     elif write.gap is not None:
         _keep_gap(connection, write.run, write.mark.position, write.gap, now)
     mark = write.mark

@@ -19,6 +19,16 @@ def lease_row(connection: Connection, run: int, consumer: str, *, number: str = 
     return LeaseRow(*found) if found is not None else None
 
 
+def consumers(connection: Connection, run: int) -> list[str]:
+    """Return who ever had a lease or a mark of a run, the writer aside."""
+    found = connection.execute(
+        """SELECT consumer FROM reattach_leases WHERE run = ?1 AND consumer != ''
+        UNION SELECT consumer FROM reattach_marks WHERE run = ?1 ORDER BY consumer""",
+        (run,),
+    )
+    return [consumer for (consumer,) in found]
+
+
 def take(connection: Connection, run: int, consumer: str, holder: str, since: str, expires_at: str) -> None:
     """Give the lease to a holder, with a token one higher."""
     connection.execute(

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from reattach.core.messages import Mark
 from reattach.stores.base import Intent, RunRow, StoreFailed
-from reattach.stores.check import plain
+from reattach.stores.check import only_a_name, plain
 from reattach.stores.tables.connection import Connection
 from reattach.stores.times import moment
 
@@ -17,8 +17,8 @@ POSITION = f"""coalesce(
 """The committed position of the run of row `r`: of its last batch, or of the gap behind that."""
 
 _SELECT = f"""SELECT run, server, profile, run_id, key, session_id, continues, status, incarnation, {POSITION}, epoch,
-    last_sequence, cursor_id, cursor, head, needs, request, request_sha256, sent_at, outcome, handed_out, created_at, settled_at,
-    updated_at FROM reattach_runs AS r"""
+    last_sequence, cursor_id, cursor, coalesce(again_to, 0), needs, request, request_sha256, sent_at, outcome, handed_out,
+    created_at, settled_at, updated_at FROM reattach_runs AS r"""
 
 
 def intend(connection: Connection, intent: Intent, now: str) -> tuple[RunRow, bool]:
@@ -89,8 +89,12 @@ def created(connection: Connection, run: int, run_id: str, session_id: str | Non
 
 
 def forget(connection: Connection, run: int) -> None:
-    """Remove an intent; a row with a run id stays."""
-    if connection.execute("SELECT 1 FROM reattach_runs WHERE run = ? AND run_id IS NULL", (run,)).fetchone():
+    """Remove an intent, or a row that is only a name; any other stays."""
+    try:
+        known = row(connection, run)
+    except KeyError:
+        return
+    if known.run_id is None or only_a_name(known):
         _remove(connection, run)
 
 
@@ -155,14 +159,14 @@ def change(connection: Connection, run: int, column: str, value: Any, now: str) 
 
 
 def _remove(connection: Connection, run: int) -> None:
-    for table in ("runs", "batches", "marks", "gaps", "seen", "leases"):
+    for table in ("runs", "batches", "marks", "gaps", "leases"):
         connection.execute(f"DELETE FROM reattach_{table} WHERE run = ?", (run,))
 
 
 def _row(found: tuple[Any, ...]) -> RunRow:
     (
         run, server, profile, run_id, key, session_id, continues, status, incarnation, position, epoch,
-        last_sequence, cursor_id, cursor, head, needs, request, request_sha256, sent_at, outcome, handed_out, created_at,
+        last_sequence, cursor_id, cursor, again_to, needs, request, request_sha256, sent_at, outcome, handed_out, created_at,
         settled_at, updated_at,
     ) = found  # fmt: skip  # the order of _SELECT, line by line
     return RunRow(
@@ -176,7 +180,7 @@ def _row(found: tuple[Any, ...]) -> RunRow:
         status=status,
         incarnation=incarnation,
         committed=Mark(position, epoch, last_sequence, cursor_id, cursor),
-        head=head,
+        again_to=again_to,
         needs=needs,
         request=request,
         request_sha256=request_sha256,

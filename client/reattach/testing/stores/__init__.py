@@ -12,6 +12,8 @@ outside: test it beside this.
 
 from __future__ import annotations
 
+from reattach.testing.stores.bare import BareContract
+from reattach.testing.stores.consumers import ConsumersContract
 from reattach.testing.stores.events import EventsContract
 from reattach.testing.stores.leases import LeasesContract
 from reattach.testing.stores.marks import MarksContract
@@ -29,6 +31,7 @@ from reattach.testing.stores.material import (
     refused,
 )
 from reattach.testing.stores.openers import OpenersContract
+from reattach.testing.stores.retention import RetentionContract
 from reattach.testing.stores.runs import RunsContract
 from reattach.testing.stores.transactions import TransactionsContract
 
@@ -48,5 +51,15 @@ __all__ = [
 ]
 
 
-class StoreContract(RunsContract, EventsContract, MarksContract, LeasesContract, TransactionsContract, OpenersContract):
+class StoreContract(
+    RunsContract,
+    EventsContract,
+    MarksContract,
+    ConsumersContract,
+    LeasesContract,
+    RetentionContract,
+    BareContract,
+    TransactionsContract,
+    OpenersContract,
+):
     """Inherit it and give a fixture `open_store`, see the module."""

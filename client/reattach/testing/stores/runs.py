@@ -60,14 +60,24 @@ class RunsContract:
             store.created(first.run, run_id="run_2", session_id=None, status="running")
         assert store.rows() == before
 
-    def test_only_an_unanswered_intent_can_be_forgotten(self, open_store: OpenStore) -> None:
-        """A row with a run id stays."""
+    def test_only_what_is_a_mere_name_can_be_forgotten(self, open_store: OpenStore) -> None:
+        """An intent without a run id, an id without anything else; a row that was ever known to be a run stays."""
         store = open_store()
-        attached = store.adopt(SERVER, PROFILE, "run_1")
         intent, _ = store.intend(Intent(SERVER, PROFILE, "k", "{}", "sha"))
         store.forget(intent.run)
-        store.forget(attached.run)
-        assert [row.run for row in store.rows()] == [attached.run]
+        store.forget(store.adopt(SERVER, PROFILE, "typo").run)
+        assert store.rows() == []
+        started, _ = store.intend(Intent(SERVER, PROFILE, "other", "{}", "sha"))
+        store.created(started.run, run_id="run_1", session_id=None, status="unknown")
+        followed, lease, _ = begun(store, "run_2")
+        store.commit([events(lease, 1, 1)])
+        damaged = store.adopt(SERVER, PROFILE, "run_3")
+        store.need(damaged.run, "repair")
+        answered = store.adopt(SERVER, PROFILE, "run_4", continues="run_2")
+        kept = [answered.run, damaged.run, followed.run, started.run]
+        for run in (*kept, 1_000):
+            store.forget(run)
+        assert [row.run for row in store.rows()] == kept
         again, new = store.intend(Intent(SERVER, PROFILE, "k", "{}", "sha"))
         assert new
         assert again.run != intent.run, "a number is never given twice"
