@@ -19,6 +19,7 @@ from reattach_mockserver.faces.cors import cors_headers, preflight_headers
 from reattach_mockserver.faces.create import create_run
 from reattach_mockserver.faces.discovery import read_discovery
 from reattach_mockserver.faces.events import read_events
+from reattach_mockserver.faces.operations import read_operation
 from reattach_mockserver.faces.problem import Refusal, invalid_request, overloaded
 from reattach_mockserver.faces.runs import cancel_run, read_run, read_run_by_key, read_snapshot
 from reattach_mockserver.faces.sessions import read_session, read_session_runs
@@ -34,6 +35,7 @@ _PATHS: Mapping[str, Mapping[str, Face]] = {
     "/v1/runs/{run_id}/snapshot": {"GET": read_snapshot},
     "/v1/runs/{run_id}/events": {"GET": read_events},
     "/v1/runs/{run_id}/cancel": {"POST": cancel_run},
+    "/v1/operations/{operation_id}": {"GET": read_operation},
     "/v1/sessions/{session_id}": {"GET": read_session},
     "/v1/sessions/{session_id}/runs": {"GET": read_session_runs},
 }

@@ -8,7 +8,7 @@ Where the rules come from: PROTOCOL, section 1, Event. Checked by tests/mockserv
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 SETTLING = {
     "run.paused": "requires_action",
@@ -40,13 +40,29 @@ def json_text(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """What an event tells of an effect: that it may happen from here on (`pending`), or that it will not (`failed`).
+
+    `waits`: it is for an answer; `reversible` None: not known before it is called.
+    """
+
+    id: str
+    tool: str
+    status: Literal["pending", "failed"] = "pending"
+    reversible: bool | None = None
+    external: bool = False
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """What the engine asks a log to append. Its id was chosen before the first attempt.
 
     `step` is the place in the script that it comes from, unique in its run: a restarted engine goes on
-    after the steps that the log holds. `data` and `text` are JSON texts already. `status`, `outcome`
-    and `release` are what the run becomes with it, in the same transaction; a status of SETTLED makes it
-    the last event. `at` is the server's own clock in ms (retention); `time` may be a virtual one.
+    after the steps that the log holds. `data` and `text` are JSON texts already. `status`, `outcome`, `release`
+    and `pause` (of `logs/pause.py`) are what the run becomes with it, `operation` what is registered, in the same
+    transaction; a status of SETTLED makes it the last event. `at` is the server's own clock in ms (retention);
+    `time` may be a virtual one.
     """
 
     id: str
@@ -59,6 +75,8 @@ class Entry:
     status: str | None = None
     outcome: str | None = None
     release: str | None = None
+    pause: str | None = None
+    operation: Operation | None = None
 
     @property
     def size(self) -> int:

@@ -160,7 +160,7 @@ async def test_a_key_is_compared_byte_for_byte(sites):
         b'{"input":"x","metadata":[]}',
         b'{"input":{"scenario":"no such"}}',
         b'{"input":{"scenario":7}}',
-        b'{"input":"x","continues":"run_1"}',
+        b'{"input":"x","continues":7}',
         b'{"input":"x","responses":[]}',
     ],
 )

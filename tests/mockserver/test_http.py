@@ -135,14 +135,13 @@ async def test_discovery_says_what_is_so(sites, tmp_path):
     )
     told = (await site.get("/.well-known/reattach")).json
     assert told["durability"] == "power"
-    assert "durable" in told["levels"]
-    assert "effect_safe" not in told["levels"], "answering a pause is not offered yet"
+    assert told["levels"] == ["pollable", "resumable", "durable", "effect_safe"]
     assert told["limits"]["event_bytes"] == 5_000
     assert set(told["limits"]) == {
         "heartbeat_ms", "stream_age_ms", "retention_ms", "retention_events", "key_retention_ms", "event_bytes",
         "body_bytes", "streams_per_principal", "runs_per_principal",
     }  # fmt: skip
-    assert (told["endpoints"]["operations"], told["endpoints"]["socket"]) == (None, "/v1/socket")
+    assert (told["endpoints"]["operations"], told["endpoints"]["socket"]) == ("/v1/operations", "/v1/socket")
     assert (await site.get(told["endpoints"]["runs"])).status == 401
 
 

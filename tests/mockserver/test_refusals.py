@@ -153,7 +153,7 @@ async def test_without_a_good_token_every_call_is_401(sites, authorization):
     for method, path in [
         ("GET", "/v1/runs/x"), ("GET", "/v1/runs/x/events"), ("GET", "/v1/runs/x/snapshot"), ("GET", "/v1/sessions/x"),
         ("GET", "/v1/sessions/x/runs"), ("GET", "/v1/runs?idempotency_key=k"), ("POST", "/v1/runs"),
-        ("POST", "/v1/runs/x/cancel"),
+        ("POST", "/v1/runs/x/cancel"), ("GET", "/v1/operations/x"),
     ]:  # fmt: skip
         answer = await site.call(method, path, headers)
         assert (answer.status, answer.code) == (401, "unauthenticated"), path

@@ -8,23 +8,29 @@ Never here: HTTP, tokens, bytes of a transport. Where the rules come from: PROTO
 """
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from reattach_mockserver.engine.clock import RunClock
+from reattach_mockserver.engine.continuation import approvals, judge, not_continued, openings
+from reattach_mockserver.engine.draft import Draft, NewRun, draft_continuation, draft_run
 from reattach_mockserver.engine.fold import Folds
 from reattach_mockserver.engine.hub import Hub
 from reattach_mockserver.engine.identity import Names, RandomNames, SeededNames
 from reattach_mockserver.engine.operate import operate
 from reattach_mockserver.engine.player import Player, Stage
-from reattach_mockserver.engine.publisher import Publisher, entry
-from reattach_mockserver.engine.score import dues, is_virtual, limits_of
+from reattach_mockserver.engine.publisher import Publisher
+from reattach_mockserver.engine.score import dues, dues_after, is_virtual, limits_of
+from reattach_mockserver.engine.timeline import Due
 from reattach_mockserver.engine.turns import Turns
-from reattach_mockserver.event import SETTLED, json_text
-from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord, SessionBusy
+from reattach_mockserver.event import SETTLED
+from reattach_mockserver.logs.base import EventLog, LogUnavailable, NotAnswered, RunRecord, SessionBusy
+from reattach_mockserver.logs.pause import is_expired
 from reattach_mockserver.moment import DETERMINISTIC_START_MS, moment
+from reattach_mockserver.scenarios.recording import Recording
 from reattach_mockserver.settings import Limits, Playable, Settings
 
 _SETTLE_WITHIN = 10.0  # seconds from a cancel to the run's settling (PROTOCOL, sections 2 and 5)
@@ -44,18 +50,8 @@ class NotSettledInTime(Exception):
     """A run that was to be cancelled has not settled within the time the protocol allows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewRun:
-    """A create that was found valid. `digest` stands for its body, `token` for the token that brought it."""
-
-    principal: str
-    key: str
-    digest: str
-    token: str
-    script: str
-    session_id: str | None = None
-    on_active: Literal["reject", "cancel"] = "reject"
-    metadata: dict[str, Any] | None = None
+class EventTooLarge(Exception):
+    """A create was refused: what it brings would make an event above the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +104,7 @@ class Engine:
         try:
             unfinished = self._log.unfinished()
             for run in unfinished:
-                self.playable(run.script)
+                self._dues(run)
         except UnknownScript:
             await self._log.close()
             raise
@@ -173,10 +169,13 @@ class Engine:
             UnknownScript: There is no script of this name.
             SessionBusy: The session has a run that has not settled, and `on_active` is to reject.
             NotSettledInTime: That run was to be cancelled and has not settled.
+            NotContinued: It is a continuation, and its answers do not fit.
+            EventTooLarge: One of its first events would be.
             TooManyRuns: The principal is at its limit.
             LogUnavailable: The storage failed again and again.
         """
-        self.playable(new.script)
+        if new.continues is None:
+            self.playable(new.script)
         try:
             run, made = await self._create(new)
         except SessionBusy as busy:
@@ -192,45 +191,74 @@ class Engine:
         return run, made
 
     async def _create(self, new: NewRun) -> tuple[RunRecord, bool]:
-        at = DETERMINISTIC_START_MS if self.settings.deterministic else self.now()
-        record = RunRecord(
-            id=self._names.run(),
-            number=0,
-            principal=new.principal,
-            key=new.key,
-            digest=new.digest,
-            session_id=new.session_id or self._names.session(),
-            script=new.script,
-            created_at=moment(at),
-            metadata=None if new.metadata is None else json_text(new.metadata),
-            token=new.token,
-        )
-        data = {"session_id": record.session_id, "continues": None, "metadata": new.metadata}
-        first = entry(record, "created", "run.created", data, time=record.created_at, at=self.now())
+        draft = self._draft(new)
+        largest, most = draft.largest, self.limits(draft.record).event_bytes
+        if largest.size > most:
+            raise EventTooLarge(f"{largest.type!r} would have {largest.size} bytes, at most {most} are allowed")
         limit = self.settings.limits.runs_per_principal
-        for _ in range(_CREATE_ATTEMPTS - 1):
-            with suppress(LogUnavailable):
-                return await self._log.create(record, [first], runs_limit=limit)
-        return await self._log.create(record, [first], runs_limit=limit)
+        try:
+            for _ in range(_CREATE_ATTEMPTS - 1):
+                with suppress(LogUnavailable):
+                    return await self._log.create(draft.record, draft.entries, runs_limit=limit, answers=draft.answers)
+            return await self._log.create(draft.record, draft.entries, runs_limit=limit, answers=draft.answers)
+        except NotAnswered as refused:
+            raise not_continued(refused, self._paused(new)) from refused
+
+    def _draft(self, new: NewRun) -> Draft:
+        now = self.now()
+        created_at = moment(DETERMINISTIC_START_MS if self.settings.deterministic else now)
+        if new.continues is None:
+            return draft_run(new, self._names, created_at, now)
+        paused = self._paused(new)
+        judge(paused, new.responses, new.answers(now), self.settings.scripts.get(paused.script))
+        return draft_continuation(new, self._names, created_at, now, paused, self._script_after(paused))
+
+    def _paused(self, new: NewRun) -> RunRecord:
+        paused = self._log.run(new.continues or "")
+        assert paused is not None, "a continuation is found valid only if its run is known"
+        return paused
+
+    def _script_after(self, paused: RunRecord) -> str:
+        """Return what the continuation plays: the same script, or the recording that was given next."""
+        if isinstance(self.settings.scripts.get(paused.script), Recording):
+            names = list(self.settings.scripts)
+            for name in names[names.index(paused.script) + 1 :]:
+                if isinstance(self.settings.scripts[name], Recording):
+                    return name
+        return paused.script
 
     def _play(self, run: RunRecord) -> None:
-        playable = self.playable(run.script)
+        playable, paused = self.playable(run.script), self._before(run)
         clock = RunClock(
             virtual=is_virtual(playable), scripted=self.settings.deterministic, created_at=run.created_at, now=self.now
         )
         stage = Stage(
             run=run,
-            dues=dues(playable, self.settings.seed),
+            dues=self._dues(run),
             limits=self.limits(run),
             clock=clock,
             log=self._log,
             publisher=self._publisher,
             operate=partial(operate, self),
+            openings=() if paused is None else openings(paused),
+            approved=() if paused is None else approvals(paused),
         )
         player = Player(stage)
         task = asyncio.create_task(player.play(), name=f"player of {run.id}")
         self._players[run.id] = (player, task)
         task.add_done_callback(lambda done: self._forget(run.id, done))
+
+    def _before(self, run: RunRecord) -> RunRecord | None:
+        return None if run.continues is None else self._log.run(run.continues)
+
+    def _dues(self, run: RunRecord) -> Iterator[Due]:
+        playable, paused = self.playable(run.script), self._before(run)
+        if paused is None or paused.script != run.script:
+            return dues(playable, self.settings.seed)
+        try:
+            return dues_after(paused, playable, self.settings.seed)
+        except KeyError:
+            raise UnknownScript(f"{run.script} (with the ask that run {paused.id} paused at)") from None
 
     def _forget(self, run_id: str, task: asyncio.Task[None]) -> None:
         if run_id in self._players and self._players[run_id][1] is task:
@@ -258,6 +286,9 @@ class Engine:
             wanted = max(wanted, self._log.first_since(run_id, at - retention_ms))
         if wanted > run.first_sequence:
             run = await self._log.trim(run_id, wanted, at)
+        if run.resolution is None and is_expired(run, at):
+            # Seen once it is kept: a clock that is set back brings nothing back to life.
+            run = await self._log.resolve(run_id, "expired", at)
         return run
 
     async def snapshot(self, run: RunRecord) -> tuple[RunRecord, dict[str, Any]]:

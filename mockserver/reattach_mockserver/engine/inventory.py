@@ -23,7 +23,7 @@ class Inventory:
         self._settled[operation_id] = call
 
     def lists(self) -> dict[str, list[str]]:
-        """Return the ids: of known outcome, of unknown outcome, known and not to be undone; outside the sandbox, none."""
+        """Return the ids: of known outcome, of unknown outcome, known and not to be undone; and those outside of us."""
         irreversible = [
             operation_id for operation_id, call in self._settled.items() if not call.reversible and call.error is None
         ]
@@ -31,5 +31,7 @@ class Inventory:
             "known": [operation_id for operation_id in self._settled if operation_id not in irreversible],
             "unknown": list(self._in_flight),
             "irreversible": irreversible,
-            "external": [],
+            "external": [
+                operation_id for operation_id, call in {**self._settled, **self._in_flight}.items() if call.external
+            ],
         }

@@ -10,18 +10,21 @@ tests/system/test_server_killed.py.
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any, Literal, assert_never
 
 from reattach_mockserver.engine.clock import RunClock
+from reattach_mockserver.engine.continuation import Approved, Opening, next_release
 from reattach_mockserver.engine.inventory import Inventory
 from reattach_mockserver.engine.publisher import Publisher, entry, event_id, settling
 from reattach_mockserver.engine.timeline import Act, Due
-from reattach_mockserver.event import SETTLING, Entry
+from reattach_mockserver.event import SETTLING, Entry, Operation, json_text
 from reattach_mockserver.logs.base import Effect, EventLog, RunRecord, RunSettled, WriterLost
+from reattach_mockserver.logs.pause import PauseRecord
 from reattach_mockserver.moment import moment
 from reattach_mockserver.scenarios.expand import CallTool, Emit, Finish, Operate, Pause, SettleTool
 from reattach_mockserver.scenarios.script import Release, ServerStep
@@ -45,7 +48,8 @@ class _Cancelled(Exception):
 class Stage:
     """What a player needs: its run, what to play, its limits and clock, where to append.
 
-    `operate` does a server step and returns the run's record as it is then.
+    `operate` does a server step and returns the run's record as it is then. `openings` are what the run begins with, in
+    its log since its creation unless that was lost; `approved` the calls that were approved before it.
     """
 
     run: RunRecord
@@ -55,6 +59,8 @@ class Stage:
     log: EventLog
     publisher: Publisher
     operate: Callable[[RunRecord, ServerStep], Awaitable[RunRecord]]
+    openings: tuple[Opening, ...] = ()
+    approved: tuple[Approved, ...] = ()
 
 
 class Player:
@@ -64,6 +70,9 @@ class Player:
         self._stage = stage
         self._run = stage.run
         self._inventory = Inventory()
+        self._approved = list(stage.approved)
+        self._operations: dict[str, str] = {}
+        self._release = stage.run.release
         self._pending: list[Entry] = []
         self._pending_bytes = 0
         self._at_ms = 0
@@ -92,6 +101,9 @@ class Player:
     async def _play(self) -> None:
         stage, played = self._stage, self._stage.log.steps(self._run.id)
         try:
+            for event in stage.openings:
+                if event.step not in played:
+                    self._offer(event.step, event.type, event.data, release=event.release)
             if "started" not in played:
                 self._offer("started", "run.started", {}, status="running")
             for due in stage.dues:
@@ -135,10 +147,12 @@ class Player:
             case CallTool():
                 operation_id = self._operation_id(act)
                 self._inventory.called(operation_id, act.call)
-                return await self._emit(act.path, "tool.call", act.call.call_data(operation_id))
+                told = _told(operation_id, act, "pending")
+                return await self._emit(act.path, "tool.call", act.call.call_data(operation_id), operation=told)
             case SettleTool():
                 return await self._settle_tool(act)
             case Operate(step=Release(release=release)):
+                self._release = release
                 return await self._emit(act.path, "release.changed", {"release": release}, release=release)
             case Operate():
                 await self._flush()
@@ -158,13 +172,25 @@ class Player:
                 self._inventory.called(self._operation_id(act), act.call)
             case SettleTool():
                 self._inventory.settled(self._operation_id(act), act.call)
+            case Operate(step=Release(release=release)):
+                self._release = release
             case _:
                 pass
 
     def _operation_id(self, act: CallTool | SettleTool) -> str:
-        # Made from the place, before the first attempt, so that every attempt has the same.
+        # Made from the place, before the first attempt, so that every attempt has the same; or from the approval, so that
+        # what was approved is what is done. The plan is gone through in one order, so every process finds the same.
         place = act.path.rpartition(".")[0]
-        return act.call.operation_id or f"op_{self._tag()}_{place}"
+        if place not in self._operations:
+            self._operations[place] = act.call.operation_id or self._approval(act) or f"op_{self._tag()}_{place}"
+        return self._operations[place]
+
+    def _approval(self, act: CallTool | SettleTool) -> str | None:
+        for approved in self._approved:
+            if (approved.tool, approved.arguments) == (act.call.tool, dict(act.call.arguments)):
+                self._approved.remove(approved)
+                return approved.operation_id
+        return None
 
     def _tag(self) -> str:
         return self._run.id.removeprefix("run_")
@@ -173,17 +199,29 @@ class Player:
         operation_id = self._operation_id(act)
         await self._flush()
         self._check_cancel()
+        data, told = act.call.result_data(operation_id), None
         if act.call.error is None:
-            await self._stage.log.perform(
-                Effect(self._run.id, operation_id, act.call.tool, reversible=act.call.reversible)
+            result, reversible = json_text(act.call.result), act.call.reversible
+            done = await self._stage.log.perform(
+                Effect(self._run.id, operation_id, act.call.tool, reversible=reversible, result=result)
             )
+            data["result"] = json.loads(done.result)
+        else:
+            told = _told(operation_id, act, "failed")
         self._inventory.settled(operation_id, act.call)
-        return await self._emit(act.path, "tool.result", act.call.result_data(operation_id))
+        return await self._emit(act.path, "tool.result", data, operation=told)
 
     async def _emit(
-        self, path: str, kind: str, data: Any, *, text: str | None = None, release: str | None = None
+        self,
+        path: str,
+        kind: str,
+        data: Any,
+        *,
+        text: str | None = None,
+        release: str | None = None,
+        operation: Operation | None = None,
     ) -> bool:
-        self._offer(path, kind, data, text=text, release=release)
+        self._offer(path, kind, data, text=text, release=release, operation=operation)
         size = self._pending[-1].size
         if size <= self._stage.limits.event_bytes:
             return False
@@ -202,10 +240,21 @@ class Player:
         text: str | None = None,
         status: str | None = None,
         release: str | None = None,
+        operation: Operation | None = None,
     ) -> None:
         clock = self._stage.clock
-        time, at = clock.time(self._at_ms), clock.now()
-        offered = entry(self._run, path, kind, data, time=time, at=at, text=text, status=status, release=release)
+        offered = entry(
+            self._run,
+            path,
+            kind,
+            data,
+            time=clock.time(self._at_ms),
+            at=clock.now(),
+            text=text,
+            status=status,
+            release=release,
+            operation=operation,
+        )
         self._pending.append(offered)
         self._pending_bytes += offered.size
 
@@ -224,7 +273,7 @@ class Player:
             expires = None
             if action.expires_in_ms is not None:
                 expires = moment(self._stage.clock.ms(self._at_ms) + action.expires_in_ms)
-            required = {
+            required: dict[str, Any] = {
                 "id": action.id,
                 "kind": action.kind,
                 "source_event_id": event_id(self._run, path),
@@ -236,8 +285,21 @@ class Player:
                 "resolution": None,
             }
             actions.append(required)
-            self._offer(path, "action.required", {"action": required})
-        return await self._settle(pause.path, "requires_action", {"required_actions": actions})
+            told = Operation(id=required["operation_id"], tool=action.tool, waits=True)
+            self._offer(path, "action.required", {"action": required}, operation=told)
+        text = self._pause_text(pause)
+        return await self._settle(pause.path, "requires_action", {"required_actions": actions}, pause=text)
+
+    def _pause_text(self, pause: Pause) -> str:
+        now = self._stage.clock.now()
+        expiries = [action.expires_in_ms for action in pause.actions if action.expires_in_ms is not None]
+        changes = [action.release_in_ms for action in pause.actions if action.release_in_ms is not None]
+        return PauseRecord(
+            path=pause.path,
+            expires_at=now + min(expiries) if expiries else None,
+            stale_at=now + min(changes) if changes else None,
+            next_release=next_release(self._release) if changes else None,
+        ).text()
 
     async def _finish(self, finish: Finish) -> bool:
         match finish.status:
@@ -253,8 +315,8 @@ class Player:
             case _:
                 assert_never(finish.status)
 
-    async def _settle(self, path: str, status: str, data: Any) -> bool:
-        settle = settling(self._run, path, status, data, self._stage.clock, self._at_ms)
+    async def _settle(self, path: str, status: str, data: Any, pause: str | None = None) -> bool:
+        settle = settling(self._run, path, status, data, self._stage.clock, self._at_ms, pause)
         if settle.size > self._stage.limits.event_bytes:
             await self._fail("event_too_large", f"the settling event has {settle.size} bytes")
             return True
@@ -273,3 +335,8 @@ class Player:
         data = {"reason": reason, "operations": self._inventory.lists()}
         self._pending.append(settling(self._run, "cancelled", "cancelled", data, self._stage.clock, self._at_ms))
         await self._flush()
+
+
+def _told(operation_id: str, act: CallTool | SettleTool, status: Literal["pending", "failed"]) -> Operation:
+    call = act.call
+    return Operation(id=operation_id, tool=call.tool, status=status, reversible=call.reversible, external=call.external)

@@ -11,7 +11,7 @@ from typing import Any
 
 from reattach_mockserver.engine.clock import RunClock
 from reattach_mockserver.engine.hub import Hub
-from reattach_mockserver.event import SETTLING, Entry, json_text
+from reattach_mockserver.event import SETTLING, Entry, Operation, json_text
 from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord
 
 _SETTLING_TYPE = {status: kind for kind, status in SETTLING.items()}
@@ -35,6 +35,8 @@ def entry(
     text: str | None = None,
     status: str | None = None,
     release: str | None = None,
+    pause: str | None = None,
+    operation: Operation | None = None,
 ) -> Entry:
     """Make an entry of the run, at the run's `time` and the server's `at` ms.
 
@@ -55,13 +57,17 @@ def entry(
         status=status,
         outcome=data_text if status is not None else None,
         release=release,
+        pause=pause,
+        operation=operation,
     )
 
 
-def settling(run: RunRecord, step: str, status: str, data: Any, clock: RunClock, at_ms: int) -> Entry:
+def settling(
+    run: RunRecord, step: str, status: str, data: Any, clock: RunClock, at_ms: int, pause: str | None = None
+) -> Entry:
     """Make the run's settling event."""
     kind = _SETTLING_TYPE[status]
-    return entry(run, step, kind, data, time=clock.time(at_ms), at=clock.now(), status=status)
+    return entry(run, step, kind, data, time=clock.time(at_ms), at=clock.now(), status=status, pause=pause)
 
 
 class Publisher:

@@ -5,8 +5,11 @@ Checked by tests/mockserver/test_engine.py.
 
 from collections.abc import Iterator
 
+from reattach_mockserver.engine.continuation import decision_of
 from reattach_mockserver.engine.timeline import Due, timeline
-from reattach_mockserver.scenarios.expand import plan
+from reattach_mockserver.logs.base import RunRecord
+from reattach_mockserver.logs.pause import pause_of
+from reattach_mockserver.scenarios.expand import Finish, plan, plan_continuation
 from reattach_mockserver.scenarios.recording import Recording
 from reattach_mockserver.scenarios.replay import plan_recording
 from reattach_mockserver.scenarios.script import Script
@@ -20,6 +23,20 @@ def dues(playable: Playable, seed: int | None) -> Iterator[Due]:
             return timeline(plan(playable, seed), playable.seed if seed is None else seed)
         case Recording():
             return timeline(plan_recording(playable), 0)
+
+
+def dues_after(paused: RunRecord, playable: Playable, seed: int | None) -> Iterator[Due]:
+    """Lay out what follows an answered pause of this playable; after a recording's nothing does.
+
+    Raises:
+        KeyError: It has no pause where the run paused.
+    """
+    pause = pause_of(paused)
+    if isinstance(playable, Recording):
+        return timeline([Finish(path="end", status="completed")], 0)
+    path = "" if pause is None else pause.path
+    rest = plan_continuation(playable, path, decision_of(paused), seed)
+    return timeline(rest, playable.seed if seed is None else seed)
 
 
 def limits_of(playable: Playable, limits: Limits) -> Limits:

@@ -6,15 +6,20 @@ Checked by tests/mockserver/test_create.py.
 """
 
 import re
+from dataclasses import replace
 from typing import Any, Literal
 
-from reattach_mockserver.engine.engine import Engine, NewRun, NotSettledInTime, UnknownScript
+from reattach_mockserver.bearer import Caller
+from reattach_mockserver.engine.continuation import NotContinued
+from reattach_mockserver.engine.draft import NewRun
+from reattach_mockserver.engine.engine import Engine, EventTooLarge, NotSettledInTime, UnknownScript
 from reattach_mockserver.faces.accept import chosen_form, is_json
 from reattach_mockserver.faces.call import Call
 from reattach_mockserver.faces.canonical import NotJson, digest_of, parse_json
 from reattach_mockserver.faces.checks import check_caller, check_streams, check_work, snapshot_path
 from reattach_mockserver.faces.describe import body_of, etag_of
-from reattach_mockserver.faces.problem import Refusal, cursor_expired, invalid_request, overloaded
+from reattach_mockserver.faces.problem import Refusal, cursor_expired, invalid_request, overloaded, run_not_found
+from reattach_mockserver.faces.responses import parse_responses
 from reattach_mockserver.faces.sse import stream
 from reattach_mockserver.logs.base import LogUnavailable, RunRecord, SessionBusy, TooManyRuns
 
@@ -45,7 +50,7 @@ async def create_run(engine: Engine, call: Call) -> None:
                 check_work(engine)
                 if form == "sse":
                     check_streams(engine, call)
-                run, made = await _create(engine, _new_run(engine, call, key, digest, value))
+                run, made = await _create(engine, await _new_run(engine, call, key, digest, value))
     except TimeoutError:
         raise Refusal(
             "idempotency_in_flight", "a create with this key is in flight", headers={"Retry-After": "1"}
@@ -89,6 +94,10 @@ async def _create(engine: Engine, new: NewRun) -> tuple[RunRecord, bool]:
         ) from busy
     except NotSettledInTime as late:
         raise overloaded(f"run {late} of this session did not settle in time; the key is unused") from late
+    except NotContinued as refused:
+        raise Refusal(refused.code, refused.detail, **refused.members) from refused
+    except EventTooLarge as large:
+        raise Refusal("event_too_large", str(large)) from large
     except TooManyRuns as many:
         raise _too_many(engine) from many
     except LogUnavailable as unavailable:
@@ -100,7 +109,7 @@ def _too_many(engine: Engine) -> Refusal:
     return overloaded(f"this principal has {limit} runs that are not settled", 429)
 
 
-def _new_run(engine: Engine, call: Call, key: str, digest: str, value: Any) -> NewRun:
+async def _new_run(engine: Engine, call: Call, key: str, digest: str, value: Any) -> NewRun:
     """Find out what is to be created, as far as the body alone can tell."""
     caller = call.caller
     limit = engine.settings.limits.runs_per_principal
@@ -110,20 +119,40 @@ def _new_run(engine: Engine, call: Call, key: str, digest: str, value: Any) -> N
         raise _too_many(engine)
     if not isinstance(value, dict):
         raise invalid_request("the body is to be an object")
-    if value.get("continues") is not None or value.get("responses") is not None:
-        raise invalid_request("this server does not offer continuations; see `levels` in its discovery document")
-    if value.get("input") is None:
-        raise invalid_request("the member 'input' is missing")
-    return NewRun(
+    paused = await _paused(engine, caller, value.get("continues"))
+    new = NewRun(
         principal=caller.principal,
         key=key,
         digest=digest,
         token=caller.token,
-        script=_script(engine, value["input"]),
+        script="",
         session_id=_session(value.get("session_id")),
         on_active=_on_active(value.get("on_active")),
         metadata=_metadata(value.get("metadata")),
     )
+    if paused is None:
+        if value.get("responses") is not None:
+            raise invalid_request("responses belong to the run that 'continues' names")
+        if value.get("input") is None:
+            raise invalid_request("the member 'input' is missing")
+        return replace(new, script=_script(engine, value["input"]))
+    if new.session_id not in (None, paused.session_id):
+        raise invalid_request(f"a continuation is in the session of its run, {paused.session_id!r}")
+    responses = parse_responses(value.get("responses"))
+    digest = digest_of({response["action_id"]: response for response in responses})
+    return replace(new, continues=paused.id, responses=responses, responses_digest=digest)
+
+
+async def _paused(engine: Engine, caller: Caller, run_id: Any) -> RunRecord | None:
+    """Return the run that is to be continued, if the caller has it; None if none is."""
+    if run_id is None:
+        return None
+    if not isinstance(run_id, str):
+        raise invalid_request("continues is to be the id of a run")
+    run = await engine.run(run_id)
+    if run is None or run.principal != caller.principal:
+        raise run_not_found(run_id)
+    return run
 
 
 def _script(engine: Engine, given: Any) -> str:

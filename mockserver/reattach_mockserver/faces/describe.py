@@ -10,7 +10,7 @@ from typing import Any
 
 from reattach_mockserver.event import json_text
 from reattach_mockserver.logs.base import RunRecord, SessionRecord
-from reattach_mockserver.moment import ms_of
+from reattach_mockserver.logs.pause import with_resolutions
 
 
 def run_json(run: RunRecord, now: int) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def run_json(run: RunRecord, now: int) -> dict[str, Any]:
         "cursor": f"{run.epoch}.{run.last_sequence}",
         "created_at": run.created_at,
         "ended_at": run.ended_at,
-        "required_actions": with_resolutions(outcome.get("required_actions"), run, now),
+        "required_actions": _actions(outcome.get("required_actions"), run, now),
         "result": outcome.get("result"),
         "error": outcome.get("error"),
         "release": run.release,
@@ -51,20 +51,5 @@ def body_of(run: RunRecord, now: int) -> bytes:
     return json_text(run_json(run, now)).encode()
 
 
-def with_resolutions(actions: Sequence[dict[str, Any]] | None, run: RunRecord, now: int) -> list[dict[str, Any]] | None:
-    """Return the actions with what became of them, as of `now`; None stays None.
-
-    One expired action expires the pause, and what had not been resolved by then stays expired.
-    """
-    if actions is None:
-        return None
-    resolution = run.resolution
-    if run.status == "requires_action" and run.ended_at is not None:
-        paused = ms_of(run.ended_at)
-        # Expiry is counted from the pause on the server's own clock: the run's may be a virtual one.
-        expiries = [
-            run.last_at + ms_of(action["expires_at"]) - paused for action in actions if action.get("expires_at")
-        ]
-        if expiries and min(expiries) <= (now if run.resolved_at is None else run.resolved_at):
-            resolution = "expired"
-    return [{**action, "resolution": resolution} for action in actions]
+def _actions(actions: Sequence[dict[str, Any]] | None, run: RunRecord, now: int) -> list[dict[str, Any]] | None:
+    return None if actions is None else with_resolutions(actions, run, now)

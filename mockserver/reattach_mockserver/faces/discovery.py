@@ -27,7 +27,7 @@ async def read_discovery(engine: Engine, call: Call) -> None:
     limits = engine.limits_for(settings.default)
     levels = ["pollable", "resumable"]
     if engine.log.durability != "memory":
-        levels.append("durable")
+        levels += ["durable", "effect_safe"]
     await call.answer_json(
         {
             "protocol": 1,
@@ -38,7 +38,7 @@ async def read_discovery(engine: Engine, call: Call) -> None:
             "endpoints": {
                 "runs": call.path("/v1/runs"),
                 "sessions": call.path("/v1/sessions"),
-                "operations": None,
+                "operations": call.path("/v1/operations"),
                 "socket": call.path("/v1/socket"),
             },
         }

@@ -8,8 +8,9 @@ from reattach_mockserver.engine.engine import Engine
 from reattach_mockserver.event import SETTLED
 from reattach_mockserver.faces.call import Call
 from reattach_mockserver.faces.checks import check_caller, check_json, find_run
-from reattach_mockserver.faces.describe import body_of, etag_of, run_json, with_resolutions
+from reattach_mockserver.faces.describe import body_of, etag_of, run_json
 from reattach_mockserver.faces.problem import invalid_request
+from reattach_mockserver.logs.pause import with_resolutions
 
 
 async def read_run(engine: Engine, call: Call) -> None:

@@ -66,6 +66,7 @@ def advance(
             status=status,
             ended_at=time if settled else None,
             outcome=last.outcome if settled else None,
+            pause=last.pause if settled else None,
             release=next((entry.release for entry, _ in reversed(new) if entry.release is not None), run.release),
         )
     if keep is not None and new:
@@ -109,8 +110,10 @@ def renewed(run: RunRecord, last: Stored | None, last_time: str) -> RunRecord:
         status="running",
         ended_at=None,
         outcome=None,
-        resolution=None,
-        resolved_at=None,
+        pause=None,
+        # What was answered stays answered, should the run come to pause again: its continuation is there.
+        resolution=run.resolution if run.answers is not None else None,
+        resolved_at=run.resolved_at if run.answers is not None else None,
     )
 
 

@@ -10,8 +10,8 @@ The law (tests/contracts/test_event_logs.py runs it on each implementation):
    is returned. So an append whose answer was lost may be sent again, also the settling one.
 4. *Conditional.* An append is refused as a whole, with nothing written, if its writer token is not the run's
    (`WriterLost`: somebody took over) or if the run has settled and an entry is new (`RunSettled`).
-5. *Together.* A run, its key, its session, its first events and what its creation lets lapse are one transaction;
-   so are a settling event and the run's status.
+5. *Together.* A run, its key, its session, its first events and what its creation lets lapse or resolves are one
+   transaction; so are a settling event and the run's status, a call and its operation, an effect and its result.
 6. *Never behind.* A run's record read after an event was visible is at least as new as that event.
 7. *After an indefinite error* (a failed fsync) the log is reopened and read again; who was waiting gets
    `LogUnavailable` and may repeat the same call.
@@ -54,6 +54,14 @@ class TooManyRuns(LogError):
     """The principal has as many runs as it may have that are not settled; nothing was written."""
 
 
+class NotAnswered(LogError):
+    """The run cannot be continued with these answers, and `code` is the protocol's word for why; nothing was written."""
+
+    def __init__(self, code: Literal["not_paused", "action_resolved", "action_expired"]) -> None:
+        super().__init__(code)
+        self.code = code
+
+
 class LogUnavailable(LogError):
     """The storage failed: the write may or may not have happened. Repeating the same call is safe."""
 
@@ -65,7 +73,8 @@ class RunRecord:
     `outcome`: the data of the settling event. `resolution`: what all actions of a paused run came to,
     at `resolved_at` ms. `trim_to`: the first sequence that retention wants kept; `first_sequence` follows
     it as far as `pins`, JSON `[[sequence, until_ms], …]` of snapshots handed out, allow. `cancel_reason`: a
-    cancel was recorded. `token`: digest of the token that created it, "" without one.
+    cancel was recorded. `token`: digest of the token that created it, "" without one. `pause` and `answers`:
+    see `pause.py`.
     """
 
     id: str
@@ -96,6 +105,8 @@ class RunRecord:
     resolved_at: int | None = None
     trim_to: int = 1
     pins: str | None = None
+    pause: str | None = None
+    answers: str | None = None
 
     @property
     def epoch(self) -> str:
@@ -117,7 +128,8 @@ class SessionRecord:
 class Effect:
     """One side effect of a tool, done at most once for its run and operation id.
 
-    `attempts` counts how often the engine came to do it; what was done counts as one.
+    `attempts` counts how often the engine came to do it; what was done counts as one. `result` is the JSON text of what
+    it gave, the first time.
     """
 
     run_id: str
@@ -125,6 +137,33 @@ class Effect:
     tool: str
     reversible: bool
     attempts: int = 1
+    result: str = "null"
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRecord:
+    """What the log knows of an operation of a run; `result` is a JSON text where it was committed. See `event.Operation`."""
+
+    run_id: str
+    id: str
+    tool: str
+    status: Literal["pending", "committed", "failed"]
+    reversible: bool | None
+    external: bool
+    waits: bool
+    result: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a paused run is to be continued with, at `at` ms; equal answers have equal digests.
+
+    `responses` is the JSON text of the list of them, as they were sent.
+    """
+
+    responses: str
+    digest: str
+    at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,16 +194,23 @@ class EventLog(Protocol):
         """Finish what was asked for and let go of the storage."""
 
     async def create(
-        self, run: RunRecord, entries: Sequence[Entry], *, runs_limit: int | None = None
+        self,
+        run: RunRecord,
+        entries: Sequence[Entry],
+        *,
+        runs_limit: int | None = None,
+        answers: Answers | None = None,
     ) -> tuple[RunRecord, bool]:
         """Create the run with its first events, or return the one that has its principal's key already.
 
-        Actions of paused runs in its session lapse. `number` is given by the log.
+        Actions of paused runs in its session lapse. `number` is given by the log. With `answers` it continues the run
+        `run.continues`; if that was answered so before, its continuation is returned and has this key as well.
 
         Returns:
-            The run as it is now, and whether this call made it.
+            The run as it is now, under the key that was asked with, and whether this call made it.
 
         Raises:
+            NotAnswered: The run to be continued does not take these answers.
             SessionBusy: A run of the session is not settled.
             TooManyRuns: `runs_limit` runs of the principal are not settled.
         """
@@ -212,7 +258,7 @@ class EventLog(Protocol):
         """Return the run."""
 
     def by_key(self, principal: str, key: str) -> RunRecord | None:
-        """Return the run that was created under this key."""
+        """Return the run that was created under this key; `key` and `digest` are those of this create."""
 
     def read(self, run_id: str, after: int, limit: int, max_bytes: int) -> tuple[Stored, ...]:
         """Return the events after `after`, at most `limit`, and no more than `max_bytes` but for the first."""
@@ -237,6 +283,9 @@ class EventLog(Protocol):
 
     def effects(self, run_id: str) -> tuple[Effect, ...]:
         """Return the run's side effects, in the order in which they were done."""
+
+    def operation(self, principal: str, operation_id: str) -> OperationRecord | None:
+        """Return what is known of an operation; of several runs that used the id, what the newest knows."""
 
     def revoked(self) -> frozenset[str]:
         """Return the digests of the tokens that are good no more."""

@@ -10,17 +10,20 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reattach_mockserver.event import SETTLED, Entry, Stored
+from reattach_mockserver.event import SETTLED, Entry, Operation, Stored
 from reattach_mockserver.logs.advance import advance, pinned, renewed, trimmed
 from reattach_mockserver.logs.base import (
+    Answers,
     Counts,
     Durability,
     Effect,
+    OperationRecord,
     RunRecord,
     SessionBusy,
     SessionRecord,
     TooManyRuns,
 )
+from reattach_mockserver.logs.pause import answered, resolved
 
 
 @dataclasses.dataclass(slots=True)
@@ -39,10 +42,11 @@ class MemoryLog:
 
     def __init__(self) -> None:
         self._runs: dict[str, _Run] = {}
-        self._keys: dict[tuple[str, str], str] = {}
+        self._keys: dict[tuple[str, str], tuple[str, str]] = {}
         self._sessions: dict[tuple[str, str], tuple[SessionRecord, list[str]]] = {}
         self._active: dict[str, _Run] = {}
         self._effects: dict[tuple[str, str], Effect] = {}
+        self._operations: dict[tuple[str, str], dict[str, OperationRecord]] = {}
         self._revoked: set[str] = set()
 
     @property
@@ -60,11 +64,23 @@ class MemoryLog:
         """Nothing to do: an engine that opens it again finds its runs."""
 
     async def create(
-        self, run: RunRecord, entries: Sequence[Entry], *, runs_limit: int | None = None
+        self,
+        run: RunRecord,
+        entries: Sequence[Entry],
+        *,
+        runs_limit: int | None = None,
+        answers: Answers | None = None,
     ) -> tuple[RunRecord, bool]:
         known = self.by_key(run.principal, run.key)
         if known is not None:
             return known, False
+        paused = None
+        if answers is not None:
+            before = self._runs[run.continues or ""].record
+            paused = answered(before, run.id, answers)
+            if paused is None:
+                self._keys[run.principal, run.key] = (before.continued_by or "", run.digest)
+                return replace(self._runs[before.continued_by or ""].record, key=run.key, digest=run.digest), False
         place = (run.principal, run.session_id)
         session, others = self._sessions.get(place, (None, []))
         for other in others:
@@ -72,11 +88,13 @@ class MemoryLog:
                 raise SessionBusy(other)
         if runs_limit is not None and len(self.unfinished(run.principal)) >= runs_limit:
             raise TooManyRuns(run.principal)
+        if paused is not None:
+            self._runs[paused.id].record = paused
         for other in others:
             self._resolve(self._runs[other], "lapsed", entries[0].at)
         held = _Run(replace(run, number=len(self._runs) + 1))
         self._runs[run.id] = self._active[run.id] = held
-        self._keys[run.principal, run.key] = run.id
+        self._keys[run.principal, run.key] = (run.id, run.digest)
         created_at = run.created_at if session is None else session.created_at
         self._sessions[place] = (SessionRecord(*place, created_at, run.id), [*others, run.id])
         self._append(held, run.writer, entries, None)
@@ -96,6 +114,8 @@ class MemoryLog:
             held.entries.append(entry)
             held.by_id[entry.id] = event
             held.steps.add(entry.step)
+            if entry.operation is not None:
+                self._tell(held.record.id, entry.operation)
         if held.record.status in SETTLED:
             self._active.pop(held.record.id, None)
         return stored
@@ -115,8 +135,7 @@ class MemoryLog:
 
     @staticmethod
     def _resolve(held: _Run, resolution: str, at: int) -> None:
-        if held.record.status == "requires_action" and held.record.resolution is None:
-            held.record = replace(held.record, resolution=resolution, resolved_at=at)
+        held.record = resolved(held.record, resolution, at)
 
     async def trim(self, run_id: str, first: int, at: int) -> RunRecord:
         held = self._runs[run_id]
@@ -148,7 +167,29 @@ class MemoryLog:
         place = (effect.run_id, effect.operation_id)
         done = self._effects.get(place)
         self._effects[place] = effect if done is None else replace(done, attempts=done.attempts + 1)
-        return self._effects[place]
+        done = self._effects[place]
+        known = self._registered(*place)
+        external = known is not None and known.external
+        self._register(
+            OperationRecord(*place, done.tool, "committed", done.reversible, external, waits=False, result=done.result)
+        )
+        return done
+
+    def _tell(self, run_id: str, told: Operation) -> None:
+        known = self._registered(run_id, told.id)
+        if known is None:
+            self._register(
+                OperationRecord(run_id, told.id, told.tool, told.status, told.reversible, told.external, told.waits)
+            )
+        elif known.status != "committed":  # a log that lost its tail tells of the call a second time
+            self._register(replace(known, status=told.status))
+
+    def _registered(self, run_id: str, operation_id: str) -> OperationRecord | None:
+        return self._operations.get((self._runs[run_id].record.principal, operation_id), {}).get(run_id)
+
+    def _register(self, operation: OperationRecord) -> None:
+        place = (self._runs[operation.run_id].record.principal, operation.id)
+        self._operations.setdefault(place, {})[operation.run_id] = operation
 
     async def revoke(self, token: str) -> None:
         self._revoked.add(token)
@@ -165,7 +206,9 @@ class MemoryLog:
         return None if held is None else held.record
 
     def by_key(self, principal: str, key: str) -> RunRecord | None:
-        return self.run(self._keys.get((principal, key), ""))
+        run_id, digest = self._keys.get((principal, key), ("", ""))
+        run = self.run(run_id)
+        return None if run is None else replace(run, key=key, digest=digest)
 
     def read(self, run_id: str, after: int, limit: int, max_bytes: int) -> tuple[Stored, ...]:
         page: list[Stored] = []
@@ -200,6 +243,9 @@ class MemoryLog:
 
     def effects(self, run_id: str) -> tuple[Effect, ...]:
         return tuple(effect for effect in self._effects.values() if effect.run_id == run_id)
+
+    def operation(self, principal: str, operation_id: str) -> OperationRecord | None:
+        return next(reversed(self._operations.get((principal, operation_id), {}).values()), None)
 
     def revoked(self) -> frozenset[str]:
         return frozenset(self._revoked)

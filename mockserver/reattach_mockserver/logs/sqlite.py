@@ -20,18 +20,22 @@ from typing import Any
 from reattach_mockserver.event import SETTLED, Entry, Stored
 from reattach_mockserver.logs.advance import advance, pinned, renewed, trimmed
 from reattach_mockserver.logs.base import (
+    Answers,
     Counts,
     Durability,
     Effect,
     LogError,
     LogUnavailable,
+    OperationRecord,
     RunRecord,
     SessionBusy,
     SessionRecord,
     TooManyRuns,
 )
+from reattach_mockserver.logs.pause import answered, resolved
 from reattach_mockserver.logs.tables import (
     ACTIVE,
+    COMMIT,
     EVENTS,
     INSERT_RUN,
     PLACES,
@@ -45,7 +49,9 @@ from reattach_mockserver.logs.tables import (
     known_events,
     number_of,
     one_run,
+    operation_of,
     prepare,
+    run_by_key,
     run_of,
     run_values,
     time_of,
@@ -126,12 +132,26 @@ class SqliteLog:
     # Writing
 
     async def create(
-        self, run: RunRecord, entries: Sequence[Entry], *, runs_limit: int | None = None
+        self,
+        run: RunRecord,
+        entries: Sequence[Entry],
+        *,
+        runs_limit: int | None = None,
+        answers: Answers | None = None,
     ) -> tuple[RunRecord, bool]:
         def work(connection: sqlite3.Connection) -> tuple[RunRecord, bool]:
-            known = one_run(connection, f"{RUN} WHERE principal = ? AND key = ?", (run.principal, run.key))
+            known = run_by_key(connection, run.principal, run.key)
             if known is not None:
                 return known, False
+            paused = None
+            if answers is not None:
+                before = run_of(connection, run.continues or "")
+                paused = answered(before, run.id, answers)
+                if paused is None:
+                    other = (run.principal, run.key, run.digest, before.continued_by or "")
+                    execute(connection, "INSERT INTO other_keys VALUES (?, ?, ?, ?)", *other)
+                    made = run_of(connection, before.continued_by or "")
+                    return replace(made, key=run.key, digest=run.digest), False
             place = (run.principal, run.session_id)
             busy = one_run(
                 connection, f"{RUN} WHERE principal = ? AND session_id = ? AND status NOT IN ({SETTLED_WORDS})", place
@@ -140,6 +160,8 @@ class SqliteLog:
                 raise SessionBusy(busy.id)
             if runs_limit is not None and number_of(connection, ACTIVE, (run.principal,)) >= runs_limit:
                 raise TooManyRuns(run.principal)
+            if paused is not None:
+                update_run(connection, paused)
             connection.execute(
                 "UPDATE runs SET resolution = 'lapsed', resolved_at = ? WHERE principal = ? AND session_id = ?"
                 " AND status = 'requires_action' AND resolution IS NULL",
@@ -181,11 +203,7 @@ class SqliteLog:
         return await self._change(run_id, asked)
 
     async def resolve(self, run_id: str, resolution: str, at: int) -> RunRecord:
-        def resolved(run: RunRecord) -> RunRecord:
-            waits = run.status == "requires_action" and run.resolution is None
-            return replace(run, resolution=resolution, resolved_at=at) if waits else run
-
-        return await self._change(run_id, resolved)
+        return await self._change(run_id, lambda run: resolved(run, resolution, at))
 
     async def trim(self, run_id: str, first: int, at: int) -> RunRecord:
         return await self._change(run_id, lambda run: trimmed(run, first, at))
@@ -226,11 +244,14 @@ class SqliteLog:
     async def perform(self, effect: Effect) -> Effect:
         def work(connection: sqlite3.Connection) -> Effect:
             connection.execute(
-                "INSERT INTO effects VALUES (?, ?, ?, ?, ?)"
+                "INSERT INTO effects VALUES (?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (run_id, operation_id) DO UPDATE SET attempts = attempts + 1",
                 astuple(effect),
             )
-            return effects_of(connection, "run_id = ? AND operation_id = ?", (effect.run_id, effect.operation_id))[0]
+            done = effects_of(connection, "run_id = ? AND operation_id = ?", (effect.run_id, effect.operation_id))[0]
+            row = (done.run_id, done.operation_id, done.tool, done.reversible, done.result)
+            connection.execute(COMMIT, (run_of(connection, done.run_id).principal, *row))
+            return done
 
         return await self._writer.do(work)
 
@@ -243,7 +264,7 @@ class SqliteLog:
         return one_run(self._reader, f"{RUN} WHERE id = ?", (run_id,))
 
     def by_key(self, principal: str, key: str) -> RunRecord | None:
-        return one_run(self._reader, f"{RUN} WHERE principal = ? AND key = ?", (principal, key))
+        return run_by_key(self._reader, principal, key)
 
     def read(self, run_id: str, after: int, limit: int, max_bytes: int) -> tuple[Stored, ...]:
         page: list[Stored] = []
@@ -308,6 +329,9 @@ class SqliteLog:
 
     def effects(self, run_id: str) -> tuple[Effect, ...]:
         return tuple(effects_of(self._reader, "run_id = ?", (run_id,)))
+
+    def operation(self, principal: str, operation_id: str) -> OperationRecord | None:
+        return operation_of(self._reader, principal, operation_id)
 
     def revoked(self) -> frozenset[str]:
         return frozenset(row[0] for row in self._reader.execute("SELECT token FROM revoked"))

@@ -7,15 +7,15 @@ All functions take a connection and leave transactions to their caller.
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from reattach_mockserver.event import SETTLED, Entry, Stored
-from reattach_mockserver.logs.base import Counts, Effect, LogError, RunRecord
+from reattach_mockserver.logs.base import Counts, Effect, LogError, OperationRecord, RunRecord
 
-SCHEMA = 1
+SCHEMA = 2
 
 PLACES = 1 << 32  # sequences of one run; its events are at number * PLACES + sequence
 COLUMNS = tuple(field.name for field in fields(RunRecord))
@@ -34,7 +34,10 @@ CREATE TABLE IF NOT EXISTS runs (
     created_at TEXT, metadata TEXT, token TEXT, incarnation INTEGER, status TEXT, first_sequence INTEGER,
     last_sequence INTEGER, last_id TEXT, last_time TEXT, last_at INTEGER, ended_at TEXT, outcome TEXT, release TEXT,
     continues TEXT, continued_by TEXT, cancel_reason TEXT, writer INTEGER, resolution TEXT, resolved_at INTEGER,
-    trim_to INTEGER, pins TEXT, UNIQUE (principal, key)
+    trim_to INTEGER, pins TEXT, pause TEXT, answers TEXT, UNIQUE (principal, key)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS other_keys (
+    principal TEXT, key TEXT, digest TEXT, run_id TEXT, PRIMARY KEY (principal, key)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS runs_of_session ON runs (principal, session_id, number);
 CREATE INDEX IF NOT EXISTS runs_unfinished ON runs (principal) WHERE status NOT IN ({SETTLED_WORDS});
@@ -46,9 +49,34 @@ CREATE TABLE IF NOT EXISTS sessions (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS marks (run_id TEXT, step TEXT, PRIMARY KEY (run_id, step)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS effects (
-    run_id TEXT, operation_id TEXT, tool TEXT, reversible INTEGER, attempts INTEGER, UNIQUE (run_id, operation_id)
+    run_id TEXT, operation_id TEXT, tool TEXT, reversible INTEGER, attempts INTEGER, result TEXT,
+    UNIQUE (run_id, operation_id)
+);
+CREATE TABLE IF NOT EXISTS operations (
+    principal TEXT, run_id TEXT, id TEXT, tool TEXT, status TEXT, reversible INTEGER, external INTEGER, waits INTEGER,
+    result TEXT, UNIQUE (principal, id, run_id)
 );
 CREATE TABLE IF NOT EXISTS revoked (token TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+
+OLDER = """
+ALTER TABLE runs ADD COLUMN pause TEXT;
+ALTER TABLE runs ADD COLUMN answers TEXT;
+ALTER TABLE effects ADD COLUMN result TEXT DEFAULT 'null';
+"""
+FILL = """
+INSERT INTO operations SELECT runs.principal, runs.id, operation_id, tool, 'committed', reversible, 0, 0, 'null'
+    FROM effects JOIN runs ON runs.id = effects.run_id;
+"""
+
+OPERATION = "SELECT run_id, id, tool, status, reversible, external, waits, result FROM operations"
+TELL = """
+INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)
+    ON CONFLICT (principal, id, run_id) DO UPDATE SET status = excluded.status WHERE status <> 'committed'
+"""
+COMMIT = """
+INSERT INTO operations VALUES (?, ?, ?, ?, 'committed', ?, 0, 0, ?) ON CONFLICT (principal, id, run_id)
+    DO UPDATE SET status = 'committed', reversible = excluded.reversible, result = excluded.result, waits = 0
 """
 
 
@@ -67,8 +95,11 @@ def prepare(connection: sqlite3.Connection, path: Path) -> None:
     version = number_of(connection, "PRAGMA user_version")
     if version > SCHEMA:
         raise LogError(f"{path} was written by a newer reattach (schema {version}, this one knows {SCHEMA})")
-    connection.executescript(TABLES)
-    connection.execute(f"PRAGMA user_version = {SCHEMA}")
+    older = OLDER if version == 1 else ""
+    # One transaction: a process that dies in it leaves the file as it was.
+    connection.executescript(
+        f"BEGIN IMMEDIATE; {older} {TABLES} {FILL if older else ''} PRAGMA user_version = {SCHEMA}; COMMIT;"
+    )
 
 
 def execute(connection: sqlite3.Connection, sql: str, *values: str) -> None:
@@ -89,6 +120,17 @@ def one_run(connection: sqlite3.Connection, sql: str, values: Sequence[Any]) -> 
     """Return the first run that is found."""
     row = connection.execute(sql, values).fetchone()
     return None if row is None else RunRecord(*row)
+
+
+def run_by_key(connection: sqlite3.Connection, principal: str, key: str) -> RunRecord | None:
+    """Return the run of a key, with that key's digest."""
+    run = one_run(connection, f"{RUN} WHERE principal = ? AND key = ?", (principal, key))
+    if run is not None:
+        return run
+    row = connection.execute(
+        "SELECT run_id, digest FROM other_keys WHERE principal = ? AND key = ?", (principal, key)
+    ).fetchone()
+    return None if row is None else replace(run_of(connection, row[0]), key=key, digest=row[1])
 
 
 def run_of(connection: sqlite3.Connection, run_id: str) -> RunRecord:
@@ -127,6 +169,11 @@ def insert_events(connection: sqlite3.Connection, run: RunRecord, new: Sequence[
             for entry, event in new
         ],
     )
+    for entry, _ in new:
+        told = entry.operation
+        if told is not None:
+            row = (told.id, told.tool, told.status, told.reversible, told.external, told.waits)
+            connection.execute(TELL, (run.principal, run.id, *row))
 
 
 def events_of(connection: sqlite3.Connection, run: RunRecord, after: int, limit: int) -> list[Stored]:
@@ -145,9 +192,22 @@ def time_of(event: Stored) -> str:
 def effects_of(connection: sqlite3.Connection, where: str, values: Sequence[str]) -> list[Effect]:
     """Return side effects, in the order in which they were done."""
     rows = connection.execute(
-        f"SELECT run_id, operation_id, tool, reversible, attempts FROM effects WHERE {where} ORDER BY rowid", values
+        f"SELECT run_id, operation_id, tool, reversible, attempts, result FROM effects WHERE {where} ORDER BY rowid",
+        values,
     )
     return [
-        Effect(run_id, operation_id, tool, bool(reversible), attempts)
-        for run_id, operation_id, tool, reversible, attempts in rows
+        Effect(run_id, operation_id, tool, bool(reversible), attempts, result)
+        for run_id, operation_id, tool, reversible, attempts, result in rows
     ]
+
+
+def operation_of(connection: sqlite3.Connection, principal: str, operation_id: str) -> OperationRecord | None:
+    """Return what the newest run that used the id knows of an operation."""
+    row = connection.execute(
+        f"{OPERATION} WHERE principal = ? AND id = ? ORDER BY rowid DESC LIMIT 1", (principal, operation_id)
+    ).fetchone()
+    if row is None:
+        return None
+    run_id, id_, tool, status, reversible, external, waits, result = row
+    known = None if reversible is None else bool(reversible)
+    return OperationRecord(run_id, id_, tool, status, known, bool(external), bool(waits), result)

@@ -107,6 +107,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
             "result": tool.result,
             "error": None if tool.error is None else _problem(tool.error),
             "reversible": tool.reversible,
+            "external": tool.external,
         }
     )
 

@@ -84,6 +84,7 @@ class PlannedCall:
     result: Json
     error: Problem | None
     reversible: bool
+    external: bool = False
 
     def call_data(self, operation_id: str) -> dict[str, Json]:
         """Return the data of the event `tool.call`."""
@@ -202,18 +203,36 @@ def plan_continuation(script: Script, path: str, decision: Decision, seed: int |
     Raises:
         KeyError: The script has no ask at this path.
     """
-    steps, prefix = script.steps, ""
-    rests: list[Part] = []
-    *outer, last = _pairs(path)
-    for index, decided in [*outer, (last[0], decision)]:
+    *outer, (last, _) = _pairs(path)
+    prefix, parts = "", [Part(steps=script.steps)]
+    for ask, steps, (index, decided) in _asks(script, [*outer, (last, decision)], path):
+        parts[0] = Part(steps=steps, prefix=prefix, first=index + 1)
+        prefix = f"{prefix}{index}.{decided}."
+        parts.insert(0, Part(steps=ask.approved if decided == "approved" else ask.rejected, prefix=prefix))
+    return Plan(parts=tuple(parts), seed=script.seed if seed is None else seed)
+
+
+def ask_at(script: Script, path: str) -> Ask:
+    """Return the ask at `path`, as a Pause of this script gave it.
+
+    Raises:
+        KeyError: The script has none there.
+    """
+    *_, (ask, _, _) = _asks(script, _pairs(path), path)
+    return ask
+
+
+def _asks(
+    script: Script, places: list[tuple[int, str]], path: str
+) -> Iterator[tuple[Ask, tuple[Step, ...], tuple[int, str]]]:
+    """Go from the outermost ask to the innermost: each with the list that holds it, and its place there."""
+    steps = script.steps
+    for index, decided in places:
         ask = steps[index] if index < len(steps) else None
         if not isinstance(ask, Ask):
             raise KeyError(path)
-        rests.append(Part(steps=steps, prefix=prefix, first=index + 1))
-        prefix = f"{prefix}{index}.{decided}."
+        yield ask, steps, (index, decided)
         steps = ask.approved if decided == "approved" else ask.rejected
-    parts = (Part(steps=steps, prefix=prefix), *reversed(rests))
-    return Plan(parts=parts, seed=script.seed if seed is None else seed)
 
 
 def _pairs(path: str) -> list[tuple[int, str]]:
@@ -288,6 +307,7 @@ def _called(tool: Tool, path: str, round_: int | None) -> Iterator[Planned]:
         result=_filled_json(tool.result, round_),
         error=tool.error,
         reversible=tool.reversible,
+        external=tool.external,
     )
     yield CallTool(path=f"{path}.call", call=call)
     if tool.takes_ms:

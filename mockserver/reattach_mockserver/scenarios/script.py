@@ -60,7 +60,8 @@ class Say:
 class Tool:
     """A tool call and, `takes_ms` later, its effect and its result (or `error`, then `result` is None).
 
-    `id` None: the call id is made from the step's place. `operation_id` None: the engine names the operation.
+    `id` None: the call id is made from the step's place. `operation_id` None: the engine names the operation. `external`:
+    the effect lies outside of what the server itself keeps, and a cancel says so.
     """
 
     tool: str
@@ -71,6 +72,7 @@ class Tool:
     result: Json = None
     error: Problem | None = None
     reversible: bool = True
+    external: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,6 +126,7 @@ def _tool(fields: Fields) -> Tool:
         result=fields.json("result"),
         error=_problem(fields, "error") if "error" in fields else None,
         reversible=fields.flag("reversible", True),
+        external=fields.flag("external", False),
     )
 
 
@@ -252,7 +253,7 @@ def _ms(fields: Fields, key: str) -> int:
 _KINDS: Mapping[str, tuple[tuple[str, ...], Callable[[Fields], Step]]] = {
     "say": (("say", "split", "every_ms"), _say),
     "tool": (
-        ("tool", "id", "operation_id", "arguments", "takes_ms", "result", "error", "reversible"),
+        ("tool", "id", "operation_id", "arguments", "takes_ms", "result", "error", "reversible", "external"),
         _tool,
     ),
     "parallel": (("parallel",), _parallel),
