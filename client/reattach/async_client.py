@@ -17,11 +17,11 @@ import anyio
 
 from reattach import errors
 from reattach.async_run import AsyncRun
-from reattach.model import OnGap
+from reattach.model import OnGap, Operation
 from reattach.observe import Observer
 from reattach.policy import Policy
 from reattach.profiles.base import Profile
-from reattach.runtime import listing
+from reattach.runtime import authority, listing, reconciling
 from reattach.runtime.engine import Engine
 from reattach.runtime.setup import Seams, TransportName, check, serving
 from reattach.stores.base import Store
@@ -144,6 +144,24 @@ class AsyncClient:
             self._made(AsyncRun(self, row, row.run_id or "", on_gap=self._setup.on_gap, needs=needs))
             for row, needs in await engine.during(listing.rows, engine, unfinished)
         ]
+
+    async def session_runs(self, session_id: str) -> list[AsyncRun]:
+        """Ask the server which runs a session has, oldest first; see `Client.session_runs`."""
+        engine = self._ready()
+        return [
+            self._made(AsyncRun(self, row, row.run_id or "", on_gap=self._setup.on_gap, needs=needs))
+            for row, needs in await engine.during(authority.session_runs, engine, session_id)
+        ]
+
+    async def operation(self, operation_id: str) -> Operation:
+        """Ask the authority what became of an effect; see `Client.operation`."""
+        engine = self._ready()
+        return await engine.during(authority.operation, engine, operation_id)
+
+    async def reconcile(self, key: str, *, run_id: str | None) -> None:
+        """Give a person's word on a start whose outcome nobody here can know; see `Client.reconcile`."""
+        engine = self._ready()
+        await engine.during(reconciling.reconcile, engine, key, run_id)
 
     async def close(self) -> None:
         """End every socket, task and timer. Any state, any task, twice; who waits gets Closed; runs go on."""

@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from reattach import errors
 from reattach.core.fold import Fold
-from reattach.model import Connection, Event, Needs, OnGap, Outcome, Status, View
+from reattach.model import Answer, Connection, Event, Needs, OnGap, Outcome, Status, View
 from reattach.runtime import listing
 from reattach.runtime.clock import sleep
 from reattach.runtime.consumption import Consumption, Owner
@@ -273,6 +273,12 @@ class AsyncRun:
         """Ask for the run to be cancelled, then wait for the truth; see `Run.cancel`."""
         handle = self._handle()
         return await handle.engine.during(handle.cancel, timeout)
+
+    async def respond(self, *answers: Answer) -> AsyncRun:
+        """Answer everything that the paused run waits for, and return the run that goes on from it; see `Run.respond`."""
+        handle = self._handle()
+        row, needs = await handle.engine.during(handle.respond, answers)
+        return self._client._made(AsyncRun(self._client, row, row.run_id or "", on_gap=self._on_gap, needs=needs))
 
     async def detach(self) -> None:
         """Stop following; the run goes on. Twice is fine.

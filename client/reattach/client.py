@@ -13,12 +13,12 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Literal
 
-from reattach.model import OnGap
+from reattach.model import OnGap, Operation
 from reattach.observe import Observer
 from reattach.policy import Policy
 from reattach.profiles.base import Profile
 from reattach.run import Run
-from reattach.runtime import listing
+from reattach.runtime import authority, listing, reconciling
 from reattach.runtime.host import Host, watch
 from reattach.runtime.setup import Seams, TransportName, check
 from reattach.stores.base import Store
@@ -106,22 +106,24 @@ class Client:
         """Start the work of this key, or attach to it if it was started before. Starting twice is attaching.
 
         The intent is on disk before the request leaves. If the answer is lost, the same key is sent again, now or by the next
-        process that starts it.
+        process that starts it. Where a run of this key was paused and answered, the run that goes on from it is returned: the
+        newest of the job.
 
         Args:
             input: What the agent is given: JSON.
             key: Your own name for this work, 1 to 255 visible ASCII characters. A new key is new work, and paid for.
             session_id: The conversation; None begins one.
-            on_active: What to do if the session has a run that is not settled.
+            on_active: What to do if the session has a run that is not settled: "reject" this start, or "cancel" that run.
             metadata: Texts kept with the run.
 
         Raises:
             UsageError: The key or the input cannot be sent. Nothing was.
             KeyConflict: The key names other work already. Nothing was sent.
-            SessionBusy: The session has a run that is not settled. Nothing was created.
+            SessionBusy: The session has a run that is not settled (`run_id` names it). Nothing was created.
             NotAuthorized, AttachError, RemoteProtocolError: The server refused; nothing was created.
             ReconnectExhausted: No answer for policy.give_up_after s; start again with the same key.
-            AmbiguousOutcome: Sent so long ago, and never answered, that sending again could create a second run.
+            AmbiguousOutcome: It may have been taken, and sending it again could create a second run; see `reconcile`.
+            RespondError: Answers to this job's pause were sent again, and refused; the pause is there still.
         """
         request, digest = listing.request(input, key, session_id, on_active, metadata)
         row, needs = self._host.call(listing.start, self._host.engine(), key, request, digest)
@@ -164,6 +166,49 @@ class Client:
             self._made(Run(self, self._host, row, row.run_id or "", on_gap=self._host.setup.on_gap, needs=needs))
             for row, needs in self._host.call(listing.rows, self._host.engine(), unfinished)
         ]
+
+    def session_runs(self, session_id: str) -> list[Run]:
+        """Ask the server which runs a session has, oldest first: also those that other journals started, and cancelled ones.
+
+        A run that this journal does not know yet is not written to it before it is read.
+
+        Args:
+            session_id: The conversation, such as `Run.session_id`.
+
+        Raises:
+            UsageError: It cannot be an id. Nothing was sent.
+            NotFound: The server knows no such session.
+            NotAuthorized, AttachError, RemoteProtocolError: It did not say.
+        """
+        return [
+            self._made(Run(self, self._host, row, row.run_id or "", on_gap=self._host.setup.on_gap, needs=needs))
+            for row, needs in self._host.call(authority.session_runs, self._host.engine(), session_id)
+        ]
+
+    def operation(self, operation_id: str) -> Operation:
+        """Ask the authority what became of an effect: the way to reconcile one that is in doubt.
+
+        Args:
+            operation_id: As an event, an action or `Outcome.operations` names it.
+
+        Raises:
+            UsageError: It cannot be an id. Nothing was sent.
+            NotFound: The authority knows no such operation.
+            NotAuthorized, AttachError, RemoteProtocolError: It did not say.
+        """
+        return self._host.call(authority.operation, self._host.engine(), operation_id)
+
+    def reconcile(self, key: str, *, run_id: str | None) -> None:
+        """Give a person's word on a start whose outcome nobody here can know (`needs` is "reconcile"). Nothing is sent.
+
+        Args:
+            key: The key of the start; for answers to a pause the one that `AmbiguousOutcome` named.
+            run_id: The run that it made, which is followed from now on; None: it was never created, and the key is free again.
+
+        Raises:
+            UsageError: The journal has no such unanswered start, or the run belongs to another key. Nothing was changed.
+        """
+        self._host.call(reconciling.reconcile, self._host.engine(), key, run_id)
 
     def close(self) -> None:
         """End every socket, task and timer. Any state, any thread, twice; who waits gets Closed; runs go on."""

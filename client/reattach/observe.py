@@ -17,9 +17,10 @@ class Fact:
     """One thing that happened to a run's subscription.
 
     `name` is stable: "attach" (an attempt begins, after `cursor`), "attached" (`count`: the newest sequence that the server
-    has), "waiting" (the connection was lost; why is in `detail`), "committed" (`count` events), "finished" (`detail`: the run's
-    status), "failed", "lease" (another process follows, or took over), and what a person may want to look at: "stall" (no event
-    for long), "fast_loop" (attaches that bring nothing), "declined" (the server streams no more, but the run goes on).
+    has), "waiting" (the connection was lost; why is in `detail`), "committed" (`count` events), "release" (another version of
+    the agent executes the run: `detail`), "finished" (`detail`: the run's status), "failed", "lease" (another process follows,
+    or took over), and what a person may want to look at: "stall" (no event for long), "fast_loop" (attaches that bring
+    nothing), "declined" (the server streams no more, but the run goes on).
     """
 
     name: str

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from reattach import errors
 from reattach.core.fold import Fold
-from reattach.model import Connection, Event, Needs, OnGap, Outcome, Status, View
+from reattach.model import Answer, Connection, Event, Needs, OnGap, Outcome, Status, View
 from reattach.runtime import listing
 from reattach.runtime.consumption import Consumption, Owner
 from reattach.runtime.feed import Feed
@@ -300,6 +300,9 @@ class Run:
     def cancel(self, *, timeout: float = 30.0) -> Outcome:
         """Ask for the run to be cancelled, then wait for the truth: it may have completed. Cancelled is not rolled back.
 
+        `outcome.operations` is the inventory: what took effect, what is in doubt, what cannot be undone; `client.operation`
+        asks again. Cancelling a paused run leaves its pause: it stays `requires_action`, and takes no answers any more.
+
         Args:
             timeout: Seconds until it must have settled.
 
@@ -307,6 +310,29 @@ class Run:
             WaitTimeout: It has not; the request stands.
         """
         return self._call(self._handle().cancel, timeout)
+
+    def respond(self, *answers: Answer) -> Run:
+        """Answer everything that the paused run waits for, and return the run that goes on from it.
+
+        The answers are on disk before they are sent. Repeating the same ones, also in the next process, gives the same run and
+        sends nothing twice that could be taken twice. `start` with the job's key gives the newest run from here on.
+
+        Args:
+            answers: One for each of `outcome.required_actions`, in any order; the actions make them.
+
+        Raises:
+            UsageError: The run is not paused, or an answer does not fit its action. Nothing was sent.
+            ActionsUnanswered: Some have no answer; the message names them. Nothing was sent.
+            ActionResolved: The pause is over: somebody else answered, or it expired, lapsed or was cancelled.
+            ApprovalStale: What the approval was given for has changed.
+            NotAuthorized, AttachError, RemoteProtocolError: The server refused; nothing was created.
+            ReconnectExhausted: No answer for policy.give_up_after s; respond again with the same answers.
+            AmbiguousOutcome: They may have been taken, and cannot be sent again.
+        """
+        row, needs = self._call(self._handle().respond, answers)
+        return self._client._made(
+            Run(self._client, self._host, row, row.run_id or "", on_gap=self._on_gap, needs=needs)
+        )
 
     def detach(self) -> None:
         """Stop following; the run goes on. Twice is fine.

@@ -20,7 +20,7 @@ def test_a_pause_names_what_it_waits_for(count, told):
     actions = tuple(RequiredAction(id=f"act_{number}", kind="approval", tool="mail") for number in range(count))
     text = raised(Outcome(run_id="run_1", status=Status.REQUIRES_ACTION, required_actions=actions))
     assert told in text
-    assert "this version cannot send answers" in text
+    assert "respond() takes the answers" in text
 
 
 @pytest.mark.parametrize(("count", "told"), [(0, "0 effects, 0 in doubt"), (1, "1 effect, 1 in doubt")])

@@ -17,7 +17,7 @@ from typing import Any
 
 from reattach.cli import exits, following, journals, options
 from reattach.cli.display import Display, choose
-from reattach.runtime import listing, outcomes
+from reattach.runtime import jobs, listing, outcomes
 from reattach.stores.base import RunRow, Store
 from reattach.stores.sqlite.inspection import identity
 
@@ -116,7 +116,7 @@ def _derived(args: argparse.Namespace, store: Store, server: str, profile: str, 
     if args.new:
         return f"run-{digest[:8]}-{secrets.token_hex(6)}"
     for row in same:
-        if outcomes.needs_of(row, store.applied(row.run, "main")) != "nothing":
+        if outcomes.needs_in(store, jobs.newest(store, row)) != "nothing":
             display.note(
                 f"going on with {row.run_id or 'an unanswered start'}, an unfinished run of this input (--new starts another)"
             )

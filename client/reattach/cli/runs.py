@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reattach.cli import exits, journals
-from reattach.runtime import outcomes
+from reattach.runtime import listing, outcomes
 from reattach.stores.base import RunRow, Store
 from reattach.stores.entry import outcome_of
 
@@ -47,12 +47,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _listed(store: Store, url: str | None) -> list[tuple[RunRow, str]]:
     rows = store.rows(None if url is None else journals.server(url))
-    return [(row, _needs(row, store.applied(row.run, "main"))) for row in rows]
+    return [(row, _needs(row, applied, answered)) for row, applied, answered in listing.weighed(store, rows)]
 
 
-def _needs(row: RunRow, applied: int) -> str:
+def _needs(row: RunRow, applied: int, answered: bool) -> str:
     """Return what a run needs, with what it waits for."""
-    needs: str = outcomes.needs_of(row, applied)
+    needs: str = outcomes.needs_of(row, applied, answered=answered)
     if needs != "respond" or row.outcome is None:
         return needs
     kinds = [action.kind.replace("_", " ") for action in outcome_of(row.outcome, row.run_id or "").required_actions]

@@ -68,6 +68,12 @@ class Became(NamedTuple):
     status: Status
 
 
+class Released(NamedTuple):
+    """Another version of the agent executes the run from here on."""
+
+    release: str
+
+
 class Replaced(NamedTuple):
     """A snapshot: everything before it is replaced."""
 
@@ -86,6 +92,7 @@ Change = (
     | ActionsPending
     | ActionDone
     | Became
+    | Released
     | Replaced
 )
 
@@ -110,13 +117,26 @@ class _Draft:
 class Fold:
     """The view of one run, grown event by event. Not thread-safe; give it the events in the journal's order, each once."""
 
-    __slots__ = ("_actions", "_gaps", "_messages", "_texts", "_tools", "cursor", "position", "run_id", "status")
+    __slots__ = (
+        "_actions",
+        "_gaps",
+        "_messages",
+        "_texts",
+        "_tools",
+        "cursor",
+        "position",
+        "release",
+        "run_id",
+        "status",
+    )
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
         self.position = 0
         self.cursor: str | None = None
         self.status = Status.UNKNOWN
+        self.release: str | None = None
+        """The newest release that an event told."""
         self._texts: list[str] = []
         self._messages: dict[str, _Draft] = {}
         self._tools: dict[str, ToolCall] = {}
@@ -165,6 +185,8 @@ class Fold:
                 self._actions.pop(id, None)
             case Became(status):
                 self.status = status
+            case Released(release):
+                self.release = release
             case Replaced(status, messages, tools, actions):
                 self.status = status
                 self._texts = []

@@ -82,7 +82,7 @@ class Why(StrEnum):
 
 
 class Refusal(NamedTuple):
-    """A definite "no" with its facts; times in seconds."""
+    """A definite "no" with its facts; times in seconds. `run_id` is another run that stands in the way."""
 
     why: Why
     detail: str = ""
@@ -92,6 +92,7 @@ class Refusal(NamedTuple):
     epoch: str | None = None
     first_sequence: int | None = None
     last_sequence: int | None = None
+    run_id: str | None = None
 
 
 # --------------------------------------------------------------------------------------------------- inputs

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, Protocol
 from reattach.core.fold import Change
 from reattach.core.messages import Closing, Mark, Opened, Received, Refusal
 from reattach.core.messages import Refused as RefusedInput
-from reattach.model import Event, Outcome, Status
+from reattach.core.pause import Pair
+from reattach.model import Event, Operation, Outcome, Status
 from reattach.wire.frame import Frame
 
 Told = Opened | Received | Closing | RefusedInput
@@ -41,7 +42,10 @@ class Created(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A run as its status answer tells it. `epoch` and `head` are None where the vendor has none."""
+    """A run as its status answer tells it. `epoch` and `head` are None where the vendor has none.
+
+    `continued_by` is the id of the run that answered this one's pause.
+    """
 
     status: Status
     epoch: str | None
@@ -49,6 +53,16 @@ class Reading(NamedTuple):
     outcome: Outcome | None
     session_id: str | None = None
     created_at: datetime | None = None
+    continued_by: str | None = None
+
+
+class Listed(NamedTuple):
+    """A run as a list of its session tells it."""
+
+    run_id: str
+    session_id: str | None
+    status: Status
+    continues: str | None
 
 
 class Unreadable(Exception):
@@ -140,6 +154,34 @@ class Profile(Protocol):
 
     def cancel(self, run_id: str) -> Call:
         """Return the request to cancel."""
+        ...
+
+    def continuation(self, run_id: str, answers: Sequence[Pair]) -> Mapping[str, Any] | None:
+        """Return the body of the create that answers a paused run, all of it; None if this vendor's runs take no answers."""
+        ...
+
+    def operation(self, operation_id: str) -> Call | None:
+        """Return the question what the authority knows of an effect, None if there is none to ask."""
+        ...
+
+    def operation_told(self, operation_id: str, body: bytes) -> Operation:
+        """Read a good answer of `operation`.
+
+        Raises:
+            Unreadable: It is none.
+        """
+        ...
+
+    def session_runs(self, session_id: str, after: str | None) -> Call | None:
+        """Return the read of one page of a session's runs (`after`: what the page before said), None if the vendor has none."""
+        ...
+
+    def session_told(self, body: bytes) -> tuple[tuple[Listed, ...], str | None]:
+        """Read a page: runs, oldest first, and what to ask after next, None at the end.
+
+        Raises:
+            Unreadable: It is none.
+        """
         ...
 
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> Refusal:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -21,13 +21,16 @@ from reattach.core.fold import (
     Change,
     MessageDone,
     MessageGrew,
+    Released,
     ToolAnswered,
     ToolCalled,
 )
 from reattach.core.messages import Mark, Refusal, Why
+from reattach.core.pause import Pair
 from reattach.core.payload import instant, run_id_good
-from reattach.model import Event, Outcome, Status
-from reattach.profiles.base import Call, Created, Reading, Unreadable
+from reattach.model import Event, Operation, Outcome, Status
+from reattach.profiles import native_acting
+from reattach.profiles.base import Call, Created, Listed, Reading, Unreadable
 from reattach.profiles.hints import retry_after
 from reattach.profiles.native_reader import NativeReader
 from reattach.profiles.native_values import (
@@ -62,12 +65,19 @@ LARGEST = 2**63  # what a journal can keep as a whole number lies below
 
 
 class Native:
-    """The reattach protocol, version 1."""
+    """The reattach protocol, version 1.
+
+    Args:
+        keyed: False for a server that takes the key of a create and ignores it: a create whose answer is lost is then never
+            repeated, it becomes `AmbiguousOutcome`.
+    """
 
     name = "native"
     contiguous = True
-    keyed = True
     key_hours = 24.0
+
+    def __init__(self, *, keyed: bool = True) -> None:
+        self.keyed = keyed
 
     # requests ------------------------------------------------------------------------------------------------
 
@@ -75,9 +85,9 @@ class Native:
         """Return the create with its key."""
         return Call("POST", "/v1/runs", {"Idempotency-Key": key}, request)
 
-    def lookup(self, key: str) -> Call:
+    def lookup(self, key: str) -> Call | None:
         """Return the search for a run by the key of its create."""
-        return Call("GET", f"/v1/runs?idempotency_key={quote(key, safe='')}")
+        return None if not self.keyed else Call("GET", f"/v1/runs?idempotency_key={quote(key, safe='')}")
 
     def place(self, cursor: str) -> tuple[str, int] | None:
         """Return a cursor's epoch and sequence."""
@@ -104,7 +114,28 @@ class Native:
         """Return the request to cancel."""
         return Call("POST", f"/v1/runs/{quote(run_id, safe='')}/cancel")
 
+    def continuation(self, run_id: str, answers: Sequence[Pair]) -> Mapping[str, Any]:
+        """Return the body of the create that answers a paused run."""
+        return native_acting.continuation(run_id, answers)
+
+    def operation(self, operation_id: str) -> Call:
+        """Return the question what the authority knows of an effect."""
+        return Call("GET", f"/v1/operations/{quote(operation_id, safe='')}")
+
+    def session_runs(self, session_id: str, after: str | None) -> Call:
+        """Return the read of one page of a session's runs."""
+        query = "" if after is None else f"?after={quote(after, safe='')}"
+        return Call("GET", f"/v1/sessions/{quote(session_id, safe='')}/runs{query}")
+
     # answers -------------------------------------------------------------------------------------------------
+
+    def operation_told(self, operation_id: str, body: bytes) -> Operation:
+        """Read an operation."""
+        return native_acting.operation_told(operation_id, body)
+
+    def session_told(self, body: bytes) -> tuple[tuple[Listed, ...], str | None]:
+        """Read a page of a session's runs."""
+        return native_acting.session_told(body)
 
     def created(self, status: int, headers: Mapping[str, str], body: bytes) -> Created:
         """Read the run of a create's answer; its id is in `Location` already, should the body be cut or odd."""
@@ -150,6 +181,7 @@ class Native:
             settled,
             stored_text(run, "session_id"),
             instant(created) if isinstance(created, str) else None,
+            stored_text(run, "continued_by"),
         )
 
     def boundary(self, run_id: str, body: bytes) -> tuple[Mark, Any]:
@@ -195,6 +227,7 @@ class Native:
             maybe(problem, "epoch"),
             maybe_int(problem, "first_sequence"),
             maybe_int(problem, "last_sequence"),
+            stored_text(problem, "run_id"),
         )
 
     def reader(self, run_id: str) -> NativeReader:
@@ -228,6 +261,8 @@ class Native:
                 return (ActionNeeded(action(data["action"])),)
             case "action.resolved":
                 return (ActionDone(str(data.get("action_id"))),)
+            case "release.changed" if isinstance(data.get("release"), str):
+                return (Released(data["release"]),)
             case "run.started":
                 return (Became(Status.RUNNING),)
             case "run.created":

@@ -191,7 +191,7 @@ def operations(run_id: str, told: object) -> tuple[Operation, ...]:
         return ()
     found: list[Operation] = []
     listed = told.get("external")
-    outside = {each for each in listed if isinstance(each, str)} if isinstance(listed, list) else None
+    outside = [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else None
     for name, status, reversible in (
         ("known", "committed", True),
         ("unknown", "unknown", None),
@@ -210,6 +210,10 @@ def operations(run_id: str, told: object) -> tuple[Operation, ...]:
                 for each in ids
                 if isinstance(each, str)
             )
+    named = {each.id for each in found}
+    found.extend(
+        Operation(id=each, run_id=run_id, external=True) for each in outside or () if each not in named
+    )  # nothing said of it: in doubt
     return tuple(found)
 
 

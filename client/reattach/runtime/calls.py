@@ -32,10 +32,14 @@ class Refused(Exception):
 
 
 class Limit(NamedTuple):
-    """How long to go on: so many attempts, or so many seconds (None: for ever)."""
+    """How long to go on: so many attempts, or so many seconds (None: for ever).
+
+    `once`: no repeat after an attempt that may have been taken, however long there is time.
+    """
 
     attempts: int | None = None
     seconds: float | None = None
+    once: bool = False
 
 
 class Calls:
@@ -93,6 +97,8 @@ class Calls:
 
         def stop(state: tenacity.RetryCallState) -> bool:
             if limit.attempts is not None and state.attempt_number >= limit.attempts:
+                return True
+            if limit.once and sent:
                 return True
             spent = self._clock.now() - began + (waited[0] if waited else 0.0)
             return limit.seconds is not None and spent > limit.seconds

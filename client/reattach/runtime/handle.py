@@ -6,8 +6,9 @@ them; what both do without waiting (take the next event, confirm it) is in `Cons
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import anyio
 import anyio.to_thread
@@ -15,10 +16,9 @@ import anyio.to_thread
 from reattach import errors
 from reattach.core.fold import Fold
 from reattach.core.messages import Failure, Refusal, Why
-from reattach.core.moves import failure_of
-from reattach.model import Connection, Event, Needs, OnGap, Outcome, Status, View
-from reattach.profiles.base import Call, Reading, Unreadable
-from reattach.runtime import calls, listing, outcomes, starts
+from reattach.model import Answer, Connection, Event, Needs, OnGap, Outcome, Status, View
+from reattach.profiles.base import Reading
+from reattach.runtime import asking, creating, listing, outcomes, pauses
 from reattach.runtime.consumption import Consumption
 from reattach.runtime.engine import Engine
 from reattach.runtime.failures import Place, error_of
@@ -71,24 +71,32 @@ class Handle:
         """Return the run's row as it stands in the journal, adopted if it is attached by id. No network."""
         engine = self.engine
 
-        def work() -> tuple[RunRow, int]:
-            if self._row is None:
+        def work() -> tuple[RunRow, Needs]:
+            if self._row is None or not self._row.run:  # 0: the server told of it, the journal does not have it yet
                 row = engine.store.adopt(engine.server, engine.profile.name, self.run_id)
             else:
-                row = engine.store.row(self._row.run)
-            return row, engine.store.applied(row.run, self._consumer)
+                try:
+                    row = engine.store.row(self._row.run)
+                except KeyError as error:
+                    raise self._forgotten(self._row) from error
+            return row, outcomes.needs_in(engine.store, row, self._consumer)
 
-        row, applied = await engine.post(work)
-        self._row = row
-        self.needs = outcomes.needs_of(row, applied)
+        self._row, self.needs = row, _ = await engine.post(work)
         self.run_id = row.run_id or self.run_id
         return row
+
+    def _forgotten(self, row: RunRow) -> errors.UsageError:
+        """A create that made no run, by its server's word or a person's, is no row of the journal any more."""
+        what = f"start with key {row.key!r}" if row.key is not None else f"answer to run {row.continues!r}"
+        return errors.UsageError(
+            f"the {what} created nothing, and the journal has forgotten it.", key=row.key, hint="Give it again."
+        )
 
     async def row(self) -> RunRow:
         """Return the run's row, with its id: created again, under its key, if the answer to its start was lost."""
         row = await self.known()
         if row.run_id is None:
-            self._row = row = await starts.create(self.engine, row, new=False)
+            self._row = row = await creating.create(self.engine, row, new=False)
             self.run_id = row.run_id or ""
         return row
 
@@ -301,33 +309,7 @@ class Handle:
             NotFound, NotAuthorized, RemoteProtocolError, AttachError, ReconnectExhausted: It did not say.
         """
         row = await self.row()
-        return await self._ask(row, self.engine.profile.status(self.run_id))
-
-    async def _ask(self, row: RunRow, call: Call) -> Reading:
-        engine = self.engine
-        denied = False
-        while True:
-            try:
-                answer = await engine.calls.make(call, calls.Limit(attempts=3))
-                return engine.profile.reading(self.run_id, answer.body)
-            except Unreadable as error:
-                failure = Failure("remote_protocol_error", error.detail, attempts=1)
-                raise error_of(failure, self.place(row)) from error
-            except calls.Refused as error:
-                if error.refusal.why is Why.UNAUTHENTICATED and not denied:
-                    denied = True  # the token is asked for again, once
-                    continue
-                if error.refusal.why is Why.BUSY:
-                    raise errors.AttachError(
-                        f"{engine.server} did not answer about run {self.run_id!r} (3 attempts, last: {error.refusal.detail}).",
-                        run_id=self.run_id,
-                        key=row.key,
-                        cursor=row.committed.cursor,
-                        tried="3 attempts",
-                        problem=error.refusal.code,
-                        hint="Try again; the run itself may be going on.",
-                    ) from error
-                raise error_of(failure_of(error.refusal)._replace(attempts=1), self.place(row)) from error
+        return await asking.reading(self.engine, self.place(row), self.engine.profile.status(self.run_id))
 
     async def status(self) -> Status:
         """Ask the server for the run's status."""
@@ -403,17 +385,32 @@ class Handle:
         return grown, listing.with_status(grown.view(), row, self.connection)
 
     async def cancel(self, timeout: float) -> Outcome:
-        """Ask the server to cancel, then wait for the truth.
+        """Ask the server to cancel, then wait for the truth. A pause is left by it: its actions can be answered no more.
 
         Raises:
             WaitTimeout: It has not settled within `timeout` seconds; the request stands.
         """
         row = await self.row()
-        if row.outcome is None:
+        if row.outcome is None or row.status == Status.REQUIRES_ACTION:
             began = self.engine.clock.now()
-            await self._ask(row, self.engine.profile.cancel(self.run_id))
+            call = self.engine.profile.cancel(self.run_id)
+            reading = await asking.reading(self.engine, self.place(row), call)
             timeout = max(0.0, timeout - (self.engine.clock.now() - began))
+            if reading.outcome is not None and reading.outcome.status is Status.REQUIRES_ACTION:
+                await self.engine.post(lambda: self.engine.store.need(row.run, "resolved"))
+                outcome = await self.wait(timeout)
+                return dataclasses.replace(outcome, required_actions=reading.outcome.required_actions)
         return await self.wait(timeout)
+
+    async def respond(self, answers: Sequence[Answer]) -> tuple[RunRow, Needs]:
+        """Answer the pause; return the row of the run that goes on from it, and what that one needs. See `pauses.respond`."""
+        row = await self.row()
+        reading = await self.reading() if row.outcome is None else None
+        try:
+            made = await pauses.respond(self.engine, row, answers, reading)
+        finally:
+            await self.known()  # also refused, the pause may be over
+        return made, await self.engine.post(lambda: outcomes.needs_in(self.engine.store, made))
 
     async def look_on(self) -> Followed:
         """Follow without a consumer: for views. `Followed.leave` ends it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reattach import errors
@@ -14,7 +14,7 @@ from reattach.model import Connection, Needs, Status, View
 from reattach.runtime import outcomes, starts
 from reattach.runtime.engine import Engine
 from reattach.runtime.feed import End, Feed
-from reattach.stores.base import RunRow
+from reattach.stores.base import RunRow, Store
 
 
 def request(
@@ -71,8 +71,14 @@ def attachable(
 async def start(engine: Engine, key: str, request: str, digest: str) -> tuple[RunRow, Needs]:
     """Start, and say what the run needs now."""
     row = await starts.start(engine, key, request, digest)
-    applied = await engine.post(lambda: engine.store.applied(row.run, "main"))
-    return row, outcomes.needs_of(row, applied)
+    return row, await engine.post(lambda: outcomes.needs_in(engine.store, row))
+
+
+def weighed(store: Store, rows: Sequence[RunRow]) -> Iterator[tuple[RunRow, int, bool]]:
+    """Yield each row with what its consumer confirmed and whether another of the rows continues it. Blocks on the journal."""
+    continued = {(row.server, row.profile, row.continues) for row in rows if row.continues is not None}
+    for row in rows:
+        yield row, store.applied(row.run, "main"), (row.server, row.profile, row.run_id) in continued
 
 
 async def rows(engine: Engine, unfinished: bool) -> list[tuple[RunRow, Needs]]:
@@ -80,7 +86,10 @@ async def rows(engine: Engine, unfinished: bool) -> list[tuple[RunRow, Needs]]:
 
     def work() -> list[tuple[RunRow, Needs]]:
         found = engine.store.rows(engine.server, engine.profile.name)
-        return [(row, outcomes.needs_of(row, engine.store.applied(row.run, "main"))) for row in found]
+        return [
+            (row, outcomes.needs_of(row, applied, answered=answered))
+            for row, applied, answered in weighed(engine.store, found)
+        ]
 
     listed = await engine.post(work)
     return [(row, needs) for row, needs in listed if not unfinished or needs != "nothing"]

@@ -6,10 +6,11 @@ import dataclasses
 
 from reattach import errors
 from reattach.core.fold import Fold
-from reattach.model import Event, Needs, Outcome, Status
+from reattach.core.pause import pending
+from reattach.model import Event, Needs, Operation, Outcome, Status, ToolCall, View
 from reattach.profiles.base import Profile
 from reattach.stores.base import RunRow, Store
-from reattach.stores.entry import event_of
+from reattach.stores.entry import event_of, outcome_of
 
 READ = 1_000
 
@@ -32,17 +33,41 @@ def add(fold: Fold, event: Event, profile: Profile) -> None:
 
 
 def complete(outcome: Outcome, fold: Fold) -> Outcome:
-    """Return the outcome with the text, the gaps and the tools' names that the journal holds."""
+    """Return the outcome with what the journal holds besides: text, gaps, the release, the effects and their tools' names."""
     view = fold.view()
-    tools = {call.operation_id: call.name for call in view.tools if call.operation_id}
     return dataclasses.replace(
         outcome,
         text=view.text,
         gaps=view.gaps,
-        operations=tuple(
-            dataclasses.replace(each, tool=each.tool or tools.get(each.id)) for each in outcome.operations
-        ),
+        operations=_inventory(outcome, view),
+        release=outcome.release or fold.release,
     )
+
+
+def _inventory(outcome: Outcome, view: View) -> tuple[Operation, ...]:
+    """Return the effects: the server's own list where it gave one, else what the calls of tools show."""
+    calls = {call.operation_id: call for call in view.tools if call.operation_id}
+    told = [
+        dataclasses.replace(each, tool=each.tool or (calls[each.id].name if each.id in calls else None))
+        for each in outcome.operations
+    ]
+    if told:
+        return tuple(told)
+    return tuple(
+        # A tool that answered with an error may have done its work nevertheless: only its authority knows.
+        Operation(
+            id=operation,
+            tool=call.name or None,
+            status="committed" if call.complete and not failed(call) else "unknown",
+            run_id=outcome.run_id,
+        )
+        for operation, call in calls.items()
+    )
+
+
+def failed(call: ToolCall) -> bool:
+    """Whether a call of a tool was answered with an error."""
+    return isinstance(call.result, dict) and set(call.result) == {"error"}
 
 
 def result_of(outcome: Outcome, key: str | None, cursor: str | None) -> object:
@@ -61,7 +86,7 @@ def result_of(outcome: Outcome, key: str | None, cursor: str | None) -> object:
             raise errors.ActionRequired(
                 f"run {run!r} waits for {_counted(len(outcome.required_actions), 'answer')}: {waiting}.",
                 outcome=outcome,
-                hint="wait() gives outcome.required_actions; this version cannot send answers, so give them at the server.",
+                hint="wait() gives outcome.required_actions; respond() takes the answers, all in one call.",
                 **facts,
             )
         case Status.CANCELLED:
@@ -81,12 +106,21 @@ def result_of(outcome: Outcome, key: str | None, cursor: str | None) -> object:
             )
 
 
-def needs_of(row: RunRow, applied: int) -> Needs:
+def needs_in(store: Store, row: RunRow, consumer: str = "main") -> Needs:
+    """Return what a run needs from its application, as the journal has it. Blocks on the journal."""
+    answered = row.status == Status.REQUIRES_ACTION and bool(
+        store.continuing(row.server, row.profile, row.run_id or "")
+    )
+    return needs_of(row, store.applied(row.run, consumer), answered=answered)
+
+
+def needs_of(row: RunRow, applied: int, *, answered: bool) -> Needs:
     """Return what a run needs from its application.
 
     Args:
         row: The run.
         applied: What its consumer confirmed.
+        answered: Whether the journal knows a run that continues it, or the intent of one.
     """
     if row.needs == "reconcile":
         return "reconcile"
@@ -94,11 +128,17 @@ def needs_of(row: RunRow, applied: int) -> Needs:
         return "repair"
     if row.outcome is None:
         return "follow"
-    if row.status == Status.REQUIRES_ACTION:
+    if row.status == Status.REQUIRES_ACTION and not answered and row.needs != "resolved" and _waits(row):
         return "respond"
     if applied >= row.committed.position or (row.handed_out and applied == 0):
         return "nothing"
     return "follow"
+
+
+def _waits(row: RunRow) -> bool:
+    """Whether a paused run's end, as the journal has it, names an action without a resolution (or none at all)."""
+    actions = outcome_of(row.outcome or "", row.run_id or "").required_actions
+    return not actions or pending(actions)
 
 
 def _counted(count: int, what: str) -> str:

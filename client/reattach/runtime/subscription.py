@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from reattach.core.fold import Released
 from reattach.core.messages import (
     Arrival,
     Attached,
@@ -231,9 +232,17 @@ class Subscription:
                 self.feed.keep(events, size)
                 self._recent.extend(events)
                 self._engine.tell(self._run_id, "committed", cursor=mark.cursor, count=len(batch))
+                self._tell_releases(events)
             self._told(result, Committed(mark, outcome=outcome))
 
         self._submit(prev, mark, done, batch=batch, outcome=outcome)
+
+    def _tell_releases(self, events: list[Event]) -> None:
+        for event in events:
+            if event.kind == "status":
+                for change in self._engine.profile.changes(event):
+                    if isinstance(change, Released):
+                        self._engine.tell(self._run_id, "release", change.release, cursor=event.cursor)
 
     def _commit_gap(self, effect: CommitGap) -> None:
         prev, reason, mark, missing, state = effect

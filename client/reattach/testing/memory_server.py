@@ -17,9 +17,11 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
-from urllib.parse import parse_qs, urlsplit
+from typing import Any, Literal
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from reattach.runtime.clock import Clock
+from reattach.testing.acting import Acting, body_of, resolve, settle_pauses
 from reattach.testing.answers import CallAnswer, StreamAnswer, as_stream, refused, told
 from reattach.testing.line import Line
 from reattach.testing.model_run import ModelRun
@@ -28,6 +30,8 @@ from reattach.testing.wire import Sent, Wire
 
 URL = "http://memory.test"
 _RUN = re.compile(r"/v1/runs/([^/?]+)(/events|/snapshot|/cancel)?\Z")
+_OPERATION = re.compile(r"/v1/operations/([^/]+)\Z")
+_SESSION = re.compile(r"/v1/sessions/([^/]+)/runs\Z")
 _CURSOR = re.compile(r"(e[0-9]+)\.(0|[1-9][0-9]*)\Z")
 
 
@@ -42,6 +46,9 @@ class MemoryServer:
         statuses: Plans for status reads.
         snapshots: Plans for snapshot reads.
         heartbeat_ms: What a stream states and keeps, in milliseconds.
+        continuations: What happens to each run that goes on from a pause, in order, in place of `beats`; then: it ends.
+        keys: Whether the key of a create is "honoured", or taken and "ignored", as a bad server does it.
+        inventory: The operations that a `run.cancelled` names.
     """
 
     def __init__(
@@ -54,6 +61,9 @@ class MemoryServer:
         statuses: Iterable[Trip] = (),
         snapshots: Iterable[Trip] = (),
         heartbeat_ms: int = 15_000,
+        continuations: Iterable[Iterable[Beat]] = (),
+        keys: Literal["honoured", "ignored"] = "honoured",
+        inventory: dict[str, Any] | None = None,
     ) -> None:
         self.wire = Wire(clock=clock, server=self)
         self.runs: dict[str, ModelRun] = {}
@@ -63,7 +73,12 @@ class MemoryServer:
         """Called when nothing more comes on a connection that the client still has: "fin", "reset", "stall" or "hold"."""
         self._clock = clock
         self._heartbeat_ms = heartbeat_ms
+        self.acting = Acting(self.runs, keys)
+        """Pauses, sessions and operations."""
+        self._inventory = inventory or {}
+        self._plots: dict[str, tuple[Beat, ...]] = {}
         self._beats = tuple(beats)
+        self._continuations = deque(tuple(each) for each in continuations)
         self._legs = deque(legs)
         self._trips = {"create": deque(creates), "status": deque(statuses), "snapshot": deque(snapshots)}
         self._lines: dict[str, list[Line]] = {}
@@ -78,10 +93,19 @@ class MemoryServer:
 
     def create(self, key: str = "key", request: bytes = b"{}") -> ModelRun:
         """Create a run, as a client's create does; its beats begin."""
+        body = body_of(request)
+        paused = self.runs.get(str(body.get("continues")))
         run = ModelRun(f"run_{len(self.runs) + 1}", key, request)
+        run.session_id = paused.session_id if paused is not None else str(body.get("session_id") or f"ses_{run.id[4:]}")
+        settle_pauses(self.runs, None if paused is not None else run.session_id, "lapsed")
         self.runs[run.id] = run
         self._lines[run.id] = []
-        run.append("run.created", {"session_id": "ses_1"})
+        run.append("run.created", {"session_id": run.session_id, "continues": body.get("continues")})
+        beats = self._beats
+        if paused is not None:
+            resolve(paused, run, body)
+            beats = self._continuations.popleft() if self._continuations else (Beat(do="end", data="ok"),)
+        self._plots[run.id] = beats
         self._beat(run, 0, self._clock.now())
         return run
 
@@ -92,6 +116,16 @@ class MemoryServer:
                 run.append(beat.type, beat.data)
             case "end":
                 run.append("run.completed", {"result": beat.data})
+            case "pause":
+                actions = []
+                for each in beat.data:
+                    action = {"kind": "approval", "thread": None, "tool": "tool", "arguments": {}, **each}
+                    told = run.append("action.required", {"action": action})
+                    actions.append({**action, "source_event_id": told.id})
+                run.append("run.paused", {"required_actions": actions})
+            case "release":
+                run.release = beat.data
+                run.append("release.changed", {"release": beat.data})
             case "trim":
                 run.trim(beat.count)
             case "rotate":
@@ -107,8 +141,9 @@ class MemoryServer:
 
     def _beat(self, run: ModelRun, number: int, now: float) -> None:
         """Do all beats that are due, and set an alarm for the next."""
-        while number < len(self._beats):
-            beat = self._beats[number]
+        beats = self._plots[run.id]
+        while number < len(beats):
+            beat = beats[number]
             if beat.after > 0 and now + beat.after > self._clock.now():
                 self._clock.call_at(now + beat.after, partial(self._ring, run, number, now + beat.after))
                 return
@@ -116,7 +151,9 @@ class MemoryServer:
             number += 1
 
     def _ring(self, run: ModelRun, number: int, due: float) -> None:
-        self.perform(run, self._beats[number])
+        if run.status == "cancelled":
+            return
+        self.perform(run, self._plots[run.id][number])
         self._beat(run, number + 1, due)
 
     # answers ----------------------------------------------------------------------------------------------------------
@@ -192,6 +229,10 @@ class MemoryServer:
         if kind == "create":
             return self._create(sent)
         parts = urlsplit(sent.path)
+        if match := _OPERATION.match(parts.path):
+            return self.acting.operation(unquote(match[1]))
+        if match := _SESSION.match(parts.path):
+            return self.acting.session(unquote(match[1]), next(iter(parse_qs(parts.query).get("after", [])), None))
         if parts.path == "/v1/runs":
             keys = parse_qs(parts.query).get("idempotency_key", [])
             return told({"runs": [run.told() for run in self.runs.values() if [run.key] == keys]})
@@ -199,21 +240,34 @@ class MemoryServer:
         if run is None:
             return refused(404, "run_not_found")
         if kind == "cancel":
-            if not run.settled:
-                self.perform(run, Beat(type="run.cancelled", data={"reason": "requested", "operations": {}}))
-            return told(run.told(), 202)
+            return self._cancel(run, "requested")
         return told(run.snapshot() if kind == "snapshot" else run.told())
 
     def _create(self, sent: Sent) -> CallAnswer:
-        key = sent.headers.get("idempotency-key", "")
+        key, request = sent.headers.get("idempotency-key", ""), sent.body or b""
         if not key:
             return refused(400, "idempotency_key_missing")
-        for run in self.runs.values():
-            if run.key == key:
-                if run.request != sent.body:
-                    return refused(422, "idempotency_conflict")
-                return told(run.told())
-        return told(self.create(key, sent.body or b"").told(), 201)
+        known = self.acting.known(key, request)
+        if known is not None:
+            return known
+        body = body_of(request)
+        if "continues" in body:
+            paused = self.acting.answers(key, body)
+            if isinstance(paused, CallAnswer):
+                return paused
+        active = self.acting.active(body.get("session_id"))
+        if active is not None:
+            if body.get("on_active") != "cancel":
+                return refused(409, "session_busy", run_id=active.id)
+            self._cancel(active, "superseded")
+        return told(self.create(key, request).told(), 201)
+
+    def _cancel(self, run: ModelRun, reason: str) -> CallAnswer:
+        if run.settled:
+            settle_pauses({run.id: run}, run.session_id, "cancelled")
+            return told(run.told())
+        self.perform(run, Beat(type="run.cancelled", data={"reason": reason, "operations": self._inventory}))
+        return told(run.told(), 202)
 
     def _run_of(self, sent: Sent) -> ModelRun | None:
         match = _RUN.match(sent.path.partition("?")[0])

@@ -52,6 +52,14 @@ class ModelRun:
         """The oldest sequence that is kept."""
         self.status = "running"
         self.result: Any = None
+        self.session_id = "ses_1"
+        self.release: str | None = None
+        self.continues: str | None = None
+        self.continued_by: str | None = None
+        self.actions: dict[str, dict[str, Any]] = {}
+        """What a pause waits for, by id."""
+        self.responses: dict[str, Any] = {}
+        """How it was answered."""
         self.ever: dict[str, Logged] = {}
         """Every event that was ever appended, by id."""
         self.happened: set[str] = set()
@@ -96,6 +104,8 @@ class ModelRun:
         if type.startswith("run.") and type not in ("run.created", "run.started"):
             self.status = {"run.paused": "requires_action"}.get(type, type.removeprefix("run."))
             self.result = payload.get("result") if isinstance(payload, dict) else None
+            if type == "run.paused" and isinstance(payload, dict):
+                self.actions = {each["id"]: dict(each) for each in payload["required_actions"]}
         return event
 
     def trim(self, count: int) -> None:
@@ -130,9 +140,20 @@ class ModelRun:
 
     def told(self) -> dict[str, Any]:
         """Return the run as reads answer it."""
-        more = {"result": self.result} if self.status == "completed" else {}
+        more: dict[str, Any] = {"result": self.result} if self.status == "completed" else {}
+        if self.actions:
+            more["required_actions"] = list(self.actions.values())
         return frames.run_json(
-            run_id=self.id, status=self.status, epoch=self.epoch, last=self.last, first_sequence=self.first, **more
+            run_id=self.id,
+            status=self.status,
+            epoch=self.epoch,
+            last=self.last,
+            first_sequence=self.first,
+            session_id=self.session_id,
+            release=self.release,
+            continues=self.continues,
+            continued_by=self.continued_by,
+            **more,
         )
 
     def snapshot(self) -> dict[str, Any]:

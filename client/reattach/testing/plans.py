@@ -73,7 +73,8 @@ class Beat:
 
     Attributes:
         after: Seconds since the beat before (the first: since the create).
-        do: "event" appends one, "end" the settling one; "trim" forgets the oldest; "rotate" begins a new epoch, "lose" a tail is
+        do: "event" appends one, "end" the settling one; "pause" asks for the actions in `data` (each with an `id`) and settles,
+            "release" changes the release to `data`; "trim" forgets the oldest; "rotate" begins a new epoch, "lose" a tail is
             lost and the epoch is not changed, as a bad server does it.
         count: "trim": so many are forgotten; "rotate": so many are kept; "lose": so many are lost.
         type: Of the event.
@@ -82,7 +83,7 @@ class Beat:
     """
 
     after: float = 0.0
-    do: Literal["event", "end", "trim", "rotate", "lose"] = "event"
+    do: Literal["event", "end", "pause", "release", "trim", "rotate", "lose"] = "event"
     count: int = 0
     type: str = "message.delta"
     data: Any = None

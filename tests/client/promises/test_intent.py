@@ -145,7 +145,7 @@ async def test_an_old_intent_that_cannot_be_looked_up_says_so(face, journal):
         connection.execute("UPDATE reattach_runs SET sent_at = '2025-01-01T00:00:00.000000Z'")
     connection.close()
     async with face.client(url, journal, policy=Policy(give_up_after=None, **quick)) as client:
-        with pytest.raises(errors.AttachError, match="did not answer about key 'k'"):
+        with pytest.raises(errors.AttachError, match="did not answer about the start with key 'k'"):
             await client.start("work", key="k")
 
 

@@ -1,0 +1,126 @@
+"""The create of an intent: sent under its key, and again under the same key after a lost answer; never where that is unsafe.
+
+A start is sent under the application's key; a continuation has none and is sent under the digest of its body, which names the
+paused run and the answers. What may have been sent and cannot be repeated (the vendor takes no key, or has had time to forget
+it) is looked up where the vendor can, and else needs a person: "not found" is not "did not happen".
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from reattach import errors
+from reattach.core.intent import stale
+from reattach.core.messages import Why
+from reattach.profiles.base import Call, Created, Unreadable
+from reattach.runtime import refusals
+from reattach.runtime.asking import ATTEMPTS, asked
+from reattach.runtime.calls import Limit, Refused
+from reattach.stores.base import RunRow
+
+if TYPE_CHECKING:
+    from reattach.runtime.engine import Engine
+
+
+async def create(engine: Engine, row: RunRow, *, new: bool) -> RunRow:
+    """Send the create of an intent, again if it was sent before, and store what it answered.
+
+    Args:
+        engine: The client at work.
+        row: The intent.
+        new: Whether this very call wrote it, so that nothing can have been sent before.
+
+    Raises:
+        SessionBusy, NotAuthorized, AttachError, RespondError: The server refused; nothing was created.
+        ReconnectExhausted: No answer; the intent is kept and may be sent again.
+        AmbiguousOutcome: It may have been taken and must not be repeated.
+    """
+    profile = engine.profile
+    repeatable = new or (profile.keyed and not _too_old(engine, row))
+    created = await (_send(engine, row, new=new) if repeatable else _look_up(engine, row))
+    kept = await engine.post(
+        lambda: engine.store.created(
+            row.run, run_id=created.run_id, session_id=created.session_id, status=created.status.value
+        )
+    )
+    if kept.needs == "reconcile":
+        await engine.post(lambda: engine.store.need(kept.run, ""))
+    return kept
+
+
+def key_of(row: RunRow) -> str:
+    """Return the idempotency key under which an intent is sent."""
+    key = row.key or row.request_sha256
+    assert key is not None
+    return key
+
+
+def _too_old(engine: Engine, row: RunRow) -> bool:
+    return row.sent_at is not None and stale(row.sent_at, engine.clock.wall(), engine.profile.key_hours)
+
+
+async def _send(engine: Engine, row: RunRow, *, new: bool) -> Created:
+    assert row.request is not None
+    call = engine.profile.create(json.loads(row.request), key_of(row))
+    call = Call(call.method, call.path, call.headers, row.request.encode())
+    limit = Limit(seconds=engine.policy.give_up_after, once=not engine.profile.keyed)
+    try:
+        answer = await asked(engine, call, limit)
+        return engine.profile.created(answer.status, answer.headers, answer.body)
+    except Unreadable as error:
+        if not engine.profile.keyed:
+            raise await _ambiguous(engine, row, f"was answered with {error.detail}") from error
+        raise refusals.unreadable(engine, row, error.detail) from error
+    except Refused as error:
+        if error.sent and error.refusal.why is Why.BUSY and not engine.profile.keyed:
+            raise await _ambiguous(
+                engine, row, f"got no answer after the request left ({error.refusal.detail})"
+            ) from error
+        untouched = new and not error.sent and error.refusal.why is not Why.BUSY
+        if untouched or error.refusal.code in refusals.ANSWERS:
+            await engine.post(lambda: engine.store.forget(row.run))
+        raise refusals.refused(engine, row, error.refusal) from error
+
+
+async def _look_up(engine: Engine, row: RunRow) -> Created:
+    """It may have been taken long ago, or by a vendor that takes no key: find its run, or give it to a person."""
+    call = engine.profile.lookup(key_of(row))
+    if call is None:
+        raise await _ambiguous(engine, row, "was never answered")
+    try:
+        answer = await asked(engine, call)
+        found = engine.profile.found(answer.body)
+    except Unreadable as error:
+        raise refusals.unreadable(engine, row, error.detail) from error
+    except Refused as error:
+        if error.refusal.why is Why.BUSY:
+            raise errors.AttachError(
+                f"{engine.server} did not answer about {refusals.named(row)} ({ATTEMPTS} attempts, last: "
+                f"{error.refusal.detail}). It was not sent again: the server may have forgotten its key.",
+                key=row.key,
+                problem=error.refusal.code,
+                hint=f"{refusals.again(row)} when the server answers.",
+            ) from error
+        raise refusals.refused(engine, row, error.refusal) from error
+    if found is not None:
+        return found
+    hours = f"{engine.profile.key_hours:g} h"
+    raise await _ambiguous(
+        engine,
+        row,
+        f"was never answered, the server may have forgotten its key since ({hours}), and knows no run of it",
+    )
+
+
+async def _ambiguous(engine: Engine, row: RunRow, how: str) -> errors.AmbiguousOutcome:
+    """Note that a person must look, and return the error that says so."""
+    await engine.post(lambda: engine.store.need(row.run, "reconcile"))
+    profile, key = engine.profile, key_of(row)
+    takes = "" if profile.keyed else f", and {profile.name} takes no key"
+    return errors.AmbiguousOutcome(
+        f"{refusals.named(row)} was sent to {engine.server} at {row.sent_at:%Y-%m-%d %H:%M:%S} UTC and {how}{takes}: it may or "
+        "may not have created a run. It was not repeated.",
+        key=row.key,
+        hint=f'Look at the server, then client.reconcile({key!r}, run_id="…"), or run_id=None if there is none.',
+    )
