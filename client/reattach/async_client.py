@@ -1,7 +1,7 @@
 """The asynchronous face: AsyncClient, for asyncio and trio; its runs are in `async_run.py`.
 
-The same names as `client.py`, awaited where disk or network is touched. The engine lives in the caller's loop; use the client as
-`async with`, in one task.
+The same names as `client.py`, awaited where disk or network is touched. The engine lives in the caller's loop, in a task of its
+own: no scope of ours lies around the user's code, so the client may be entered in one task and left in another.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from reattach.policy import Policy
 from reattach.profiles.base import Profile
 from reattach.runtime import authority, listing, reconciling
 from reattach.runtime.engine import Engine
-from reattach.runtime.setup import Seams, TransportName, check, serving
+from reattach.runtime.residence import Residence
+from reattach.runtime.setup import Seams, TransportName, check
 from reattach.stores.base import Store
 from reattach.transports.base import AsyncHTTPClient, Wire
 
@@ -86,16 +87,16 @@ class AsyncClient:
             http_client=http_client,
             seams=_seams,
         )
-        self._serving: Any = None
+        self._residence: Residence | None = None
         self._engine: Engine | None = None
         self._damage: errors.JournalDamaged | None = None
         self._runs: weakref.WeakSet[AsyncRun] = weakref.WeakSet()
 
     async def __aenter__(self) -> AsyncClient:
-        if self._serving is not None:
+        if self._residence is not None:
             raise errors.UsageError("this AsyncClient was entered already.", hint="Make a new one.")
-        self._serving = serving(self._setup)
-        self._engine, self._damage = await self._serving.__aenter__()
+        self._residence = Residence(self._setup)
+        self._engine, self._damage = await self._residence.open()
         return self
 
     async def __aexit__(
@@ -104,7 +105,7 @@ class AsyncClient:
         if kind is None:
             for run in list(self._runs):
                 run._confirm_in_hand_here()
-        await self._serving.__aexit__(None, None, None)
+        await self.close()
 
     async def start(
         self,
@@ -165,8 +166,8 @@ class AsyncClient:
 
     async def close(self) -> None:
         """End every socket, task and timer. Any state, any task, twice; who waits gets Closed; runs go on."""
-        if self._engine is not None:
-            await self._engine.close()
+        if self._residence is not None and self._engine is not None:
+            await self._residence.close()
 
     def _ready(self) -> Engine:
         """Return the engine at work.

@@ -21,7 +21,7 @@ from reattach.runtime.clock import sleep
 from reattach.runtime.consumption import Consumption, Owner
 from reattach.runtime.engine import Engine
 from reattach.runtime.handle import Handle
-from reattach.runtime.loop import Bell, settled
+from reattach.runtime.loop import Bell, settled, settled_through
 from reattach.runtime.turn import Turn
 from reattach.stores.base import RunRow
 
@@ -346,12 +346,18 @@ class _Leaving(AbstractAsyncContextManager[AsyncTransaction]):
         handle, turn, reading, event, owner = self._entered
         try:
             reading.repeat()  # unless it is committed
-            with anyio.CancelScope(shield=True):  # half left is worse than late: the writer waits for this turn
-                if kind is not None:
-                    await settled(turn.rollback(), handle.engine.soon)
-                    return
-                await settled(turn.commit(), handle.engine.soon)
-                reading.confirmed(event.position)
+            soon = handle.engine.soon
+            if kind is not None:
+                await settled_through(
+                    turn.rollback(), soon
+                )  # half left is worse than late: the writer waits for this turn
+                return
+            committed = turn.commit()
+            try:
+                await settled_through(committed, soon)
+            finally:
+                if committed.exception() is None:
+                    reading.confirmed(event.position)
         finally:
             handle.engine.leave_turn(owner)
 

@@ -6,6 +6,7 @@ the last one, sleep until there is more.
 
 from __future__ import annotations
 
+import concurrent.futures
 import threading
 import time
 import weakref
@@ -415,8 +416,13 @@ class _Leaving(AbstractContextManager[Transaction]):
             if kind is not None:
                 turn.rollback().result()
                 return
-            turn.commit().result()
-            reading.confirmed(event.position)
+            committed = turn.commit()
+            try:
+                committed.result()
+            finally:
+                concurrent.futures.wait([committed])  # interrupted, it is being written all the same
+                if committed.exception() is None:
+                    reading.confirmed(event.position)
         finally:
             handle.engine.leave_turn(owner)
 

@@ -31,7 +31,7 @@ from reattach.runtime.clock import Clock, sleep
 from reattach.runtime.failures import of_fault
 from reattach.runtime.followed import Followed
 from reattach.runtime.forks import generation
-from reattach.runtime.loop import Inbox, Soon, settled
+from reattach.runtime.loop import Inbox, Soon, settled, wait_through
 from reattach.runtime.turn import LIMIT, Turn
 from reattach.runtime.writer import Writer
 from reattach.stores.base import Busy, Lease, Store
@@ -225,6 +225,19 @@ class Engine:
                 self._scopes.discard(scope)
 
         self._tasks.start_soon(task)
+
+    async def to_the_end(self, function: Callable[..., Awaitable[Any]], *args: Any) -> None:
+        """Do something in a task of ours and wait for it; who is cancelled meanwhile learns it when it is done."""
+        over = anyio.Event()
+
+        async def work() -> None:
+            try:
+                await function(*args)
+            finally:
+                over.set()
+
+        self.spawn(work)
+        await wait_through(over)
 
     def _fault(self, error: Exception) -> None:
         """A fault of ours: say so to all who wait."""

@@ -23,6 +23,7 @@ from reattach.runtime.consumption import Consumption
 from reattach.runtime.engine import Engine
 from reattach.runtime.failures import Place, error_of
 from reattach.runtime.followed import Followed
+from reattach.runtime.loop import settled_through
 from reattach.runtime.turn import Turn
 from reattach.stores.base import Busy, Lease, LeaseGone, RunRow
 
@@ -206,6 +207,10 @@ class Handle:
 
     async def detach(self) -> None:
         """Stop reading; the run goes on. Twice is fine; never raises."""
+        if self.consumption is not None or self._followed is not None:
+            await self.engine.to_the_end(self._let_go)
+
+    async def _let_go(self) -> None:
         consumption, followed = self.consumption, self._followed
         self.consumption = self._followed = None
         with anyio.CancelScope(shield=True):
@@ -224,14 +229,14 @@ class Handle:
         if consumption is None or engine.pid != os.getpid() or engine.closed:
             return
         if consumption.lease is not None:
-            engine.abandoned[consumption.lease.run, consumption.lease.consumer] = self.detach
+            engine.abandoned[consumption.lease.run, consumption.lease.consumer] = self._let_go
         engine.inbox(lambda: None if engine.closed else engine.spawn(self._detach_forgotten))
 
     async def _detach_forgotten(self) -> None:
         lease = None if self.consumption is None else self.consumption.lease
         if lease is not None:
             self.engine.abandoned.pop((lease.run, lease.consumer), None)
-        await self.detach()
+        await self._let_go()
 
     # confirming ------------------------------------------------------------------------------------------------------
 
@@ -251,11 +256,14 @@ class Handle:
             )
         position = self._position(consumption, event)
         lease = consumption.lease
+        marked = self.engine.writer.post(lambda: self.engine.store.mark(lease, position))
         try:
-            await self.engine.post(lambda: self.engine.store.mark(lease, position))
+            await settled_through(marked, self.engine.soon)
         except LeaseGone as error:
             raise self._lease_lost(str(error)) from error
-        consumption.confirmed(position)
+        finally:
+            if marked.exception() is None:
+                consumption.confirmed(position)
 
     def _position(self, consumption: Consumption, event: Event | None) -> int:
         if event is None:

@@ -96,3 +96,28 @@ async def settled(future: concurrent.futures.Future[T], soon: Soon) -> T:
         future.add_done_callback(lambda _: soon(over.set))
         await over.wait()
     return future.result()
+
+
+async def wait_through(event: anyio.Event) -> None:
+    """Wait for an event, whatever happens; a cancellation that came meanwhile is raised once it is set.
+
+    A shield of anyio's keeps off its own cancellations and trio's, but not `asyncio.Task.cancel`, which is also what an interrupt
+    of the blocking face becomes.
+    """
+    interrupted: asyncio.CancelledError | None = None
+    with anyio.CancelScope(shield=True):
+        while not event.is_set():
+            try:
+                await event.wait()
+            except asyncio.CancelledError as error:
+                interrupted = error
+    if interrupted is not None:
+        raise interrupted
+
+
+async def settled_through(future: concurrent.futures.Future[T], soon: Soon) -> T:
+    """Wait for another thread's future, whatever happens; see `wait_through`."""
+    over = anyio.Event()
+    future.add_done_callback(lambda _: soon(over.set))
+    await wait_through(over)
+    return future.result()
