@@ -31,7 +31,7 @@ from reattach.runtime.clock import Clock, sleep
 from reattach.runtime.failures import of_fault
 from reattach.runtime.followed import Followed
 from reattach.runtime.forks import generation
-from reattach.runtime.loop import Inbox, Soon, settled, wait_through
+from reattach.runtime.loop import Inbox, Soon, apart, settled, wait_through
 from reattach.runtime.turn import LIMIT, Turn
 from reattach.runtime.writer import Writer
 from reattach.stores.base import Busy, Lease, Store
@@ -227,17 +227,15 @@ class Engine:
         self._tasks.start_soon(task)
 
     async def to_the_end(self, function: Callable[..., Awaitable[Any]], *args: Any) -> None:
-        """Do something in a task of ours and wait for it; who is cancelled meanwhile learns it when it is done."""
-        over = anyio.Event()
+        """Do something in a task of its own and wait for it; who is cancelled meanwhile learns it when it is done."""
 
         async def work() -> None:
             try:
                 await function(*args)
-            finally:
-                over.set()
+            except Exception as error:
+                self._fault(error)
 
-        self.spawn(work)
-        await wait_through(over)
+        await wait_through(apart(work))
 
     def _fault(self, error: Exception) -> None:
         """A fault of ours: say so to all who wait."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import anyio
@@ -96,6 +96,40 @@ async def settled(future: concurrent.futures.Future[T], soon: Soon) -> T:
         future.add_done_callback(lambda _: soon(over.set))
         await over.wait()
     return future.result()
+
+
+def apart(function: Callable[[], Coroutine[Any, Any, None]]) -> anyio.Event:
+    """Begin a function in a task of the loop's own, and return what is set once it has ended; it must not raise.
+
+    A loop that ends cancels every task, and one of asyncio's that was not let begin runs no `finally`: who waits for it must be
+    told by the loop.
+    """
+    over = anyio.Event()
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        import trio  # only where trio runs already
+
+        async def task() -> None:
+            try:
+                await function()
+            finally:
+                over.set()
+
+        trio.lowlevel.spawn_system_task(task)
+    else:
+        begun = loop.create_task(function(), name="reattach")
+        _begun.add(begun)
+
+        def ended(_: object) -> None:
+            _begun.discard(begun)
+            over.set()
+
+        begun.add_done_callback(ended)
+    return over
+
+
+_begun: set[asyncio.Task[None]] = set()  # a loop keeps its tasks only weakly
 
 
 async def wait_through(event: anyio.Event) -> None:
