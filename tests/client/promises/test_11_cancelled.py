@@ -130,7 +130,12 @@ def check(journal, key, seen):
 
 @pytest.mark.parametrize(
     ("anyio_backend", "again"),
-    [("asyncio", 0), ("asyncio", 3), ("trio", 0), pytest.param("trio", 3, marks=pytest.mark.slow)],
+    [
+        ("asyncio", 3),
+        ("trio", 0),
+        pytest.param("asyncio", 0, marks=pytest.mark.slow),
+        pytest.param("trio", 3, marks=pytest.mark.slow),
+    ],
     indirect=["anyio_backend"],
 )
 @pytest.mark.usefixtures("frozen")

@@ -219,7 +219,7 @@ def test_a_loop_that_ends_while_a_client_is_in_use_ends_too(turns, tmp_path):
 
 
 @BOTH
-@pytest.mark.parametrize("runs", [200, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [60, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_many_runs_share_one_writer_and_one_scheduler(backend, runs, tmp_path):
     """A run that is followed costs its connection and the timers of its state; no thread, and no task but the connection's."""
     servers = []
