@@ -126,6 +126,7 @@ def test_sqlite_httpx_and_tenacity_are_each_named_in_one_room():
         "httpx": ("reattach.transports",),
         "httpcore": ("reattach.transports",),
         "tenacity": ("reattach.runtime.calls",),
+        "psycopg": ("reattach.stores.postgres",),
     }
     for name in MODULES:
         if name.split(".")[0] != "reattach":

@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from postgres_stage import Database, database
 from reattach.stores.base import Store
 from reattach.stores.memory import MemoryStore
+from reattach.stores.postgres import PostgresStore
 from reattach.stores.sqlite import SqliteStore
 from reattach.testing.failing import FailingStore
 from reattach.testing.stores import StoreContract
+
+__all__ = ["database"]
 
 
 class TestMemory(StoreContract):
@@ -27,6 +31,23 @@ class TestSqlite(StoreContract):
 
         def another() -> Store:
             stores.append(opened(SqliteStore(tmp_path / "runs.db")))
+            return stores[-1]
+
+        yield another
+        for store in stores:
+            store.close()
+
+
+class TestPostgres(StoreContract):
+    private_notes = True
+    placeholder = "%s"
+
+    @pytest.fixture
+    def open_store(self, database: Database) -> Iterator[Callable[[], Store]]:
+        stores: list[Store] = []
+
+        def another() -> Store:
+            stores.append(opened(PostgresStore(database.url)))
             return stores[-1]
 
         yield another

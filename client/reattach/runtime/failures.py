@@ -8,7 +8,7 @@ from reattach import errors
 from reattach.core.messages import Failure, Mark, Refusal, Why
 from reattach.model import Gap
 from reattach.policy import Policy
-from reattach.stores.base import StoreDamaged, StoreFailed, StoreForeign, StoreLocked, StoreNewer
+from reattach.stores.base import StoreDamaged, StoreFailed, StoreForeign, StoreLocked, StoreNewer, StoreUnreachable
 
 
 class Place(NamedTuple):
@@ -206,6 +206,11 @@ def of_fault(error: BaseException, journal: str) -> errors.ReattachError:
             return errors.JournalDamaged(
                 f"the journal {journal} is {error.detail}. It was moved to {error.moved_to} and a new one begun{listed}.",
                 hint=f"Attach {'them' if lost else 'its runs'} by id: the server replays. Keys used before are unknown now.",
+            )
+        case StoreUnreachable():
+            return errors.CommitFailed(
+                f"the journal {journal} could not be reached ({error}). Nothing that is not on disk was shown.",
+                hint="See that its server runs, that address, user and password are right, then go on.",
             )
         case StoreFailed():
             return errors.CommitFailed(

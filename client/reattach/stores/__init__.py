@@ -18,7 +18,7 @@ def open_store(journal: str | os.PathLike[str] | Store) -> Store:
     """Return the store of a journal's name, not opened yet; a store is returned as it is.
 
     Args:
-        journal: ":memory:", the path of a SQLite file, or a store.
+        journal: ":memory:", the path of a SQLite file, a PostgreSQL address, or a store.
 
     Raises:
         ValueError: This version has no store of that kind.
@@ -34,6 +34,8 @@ def open_store(journal: str | os.PathLike[str] | Store) -> Store:
         return MemoryStore()
     # Only the scheme is repeated: an address may hold a password.
     scheme, separator, _ = name.partition("://")
+    if scheme in ("postgresql", "postgres") and separator:
+        return _postgres(name)
     if separator:
         raise ValueError(
             f'a journal at {scheme}:// is not in this version: give the path of a SQLite file, such as "runs.db"'
@@ -43,6 +45,16 @@ def open_store(journal: str | os.PathLike[str] | Store) -> Store:
     if not name.strip():
         raise ValueError('a journal needs a name: give the path of a SQLite file, such as "runs.db"')
     return SqliteStore(journal)
+
+
+def _postgres(url: str) -> Store:
+    try:
+        from reattach.stores.postgres import PostgresStore  # psycopg is an extra, and only who asks for it pays
+    except ImportError as error:
+        raise ValueError(
+            f"a journal in PostgreSQL needs psycopg, which cannot be used here ({error}): pip install 'reattach[postgres]'"
+        ) from error
+    return PostgresStore(url)
 
 
 def _possible(name: str) -> bool:

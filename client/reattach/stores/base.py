@@ -38,6 +38,10 @@ class StoreLocked(StoreFailed):
     """Another process held the journal for longer than the store waits."""
 
 
+class StoreUnreachable(StoreFailed):
+    """The database's server is away, does not answer or lets nobody in."""
+
+
 class StoreDamaged(Exception):
     """The file is not a journal we can read. `moved_to` is where it was put aside; None: it was left where it is.
 

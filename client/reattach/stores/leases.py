@@ -48,6 +48,11 @@ def is_alive(holder: Holder) -> bool | None:
     return started is not None and started == holder.started
 
 
+def is_alive_of_many(holder: Holder) -> bool | None:
+    """As `is_alive`, for a journal that hosts share: there, another boot of a host's name may be another machine's."""
+    return is_alive(holder) if holder.boot.partition("/")[0] == _boot().partition("/")[0] else None
+
+
 def taken(holder: Holder, expires: float, now: float, alive: Alive) -> bool:
     """Return whether a lease that `holder` has until `expires` (wall clock, s) is still its own at `now`."""
     return now < expires and alive(holder) is not False

@@ -41,7 +41,9 @@ class Slots:
 
     __slots__ = ("_at", "_lock", "_map", "_salt", "_token", "_turn", "carried", "incarnation", "position")
 
-    def __init__(self, mapped: mmap.mmap, at: int, salt: int, incarnation: int, token: int, position: int) -> None:
+    def __init__(
+        self, mapped: mmap.mmap | bytearray, at: int, salt: int, incarnation: int, token: int, position: int
+    ) -> None:
         self._map = mapped
         self._at = at
         self._salt = salt
@@ -165,3 +167,15 @@ class MarksFile:
         except OSError:
             return False
         return True
+
+
+class PrivateMarks:
+    """In place of the file where the journal is no file: marks that only this process can read, until they are carried."""
+
+    def slots(self, number: int, whose: str, incarnation: int, token: int, position: int) -> Slots:
+        """Return a slot pair for a lease's holder."""
+        return Slots(bytearray(_PAIR_BYTES), 0, crc32(whose.encode()), incarnation, token, position)
+
+    def newest(self, number: int, whose: str, incarnation: int, token: int) -> int:
+        """Return 0: what others noted is in the journal, or nowhere."""
+        return 0

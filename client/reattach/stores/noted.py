@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from reattach.stores.base import Lease
-from reattach.stores.marks import MarksFile, Slots
+from reattach.stores.marks import MarksFile, PrivateMarks, Slots
 
 Carried = list[tuple[Slots, int]]
 
@@ -31,7 +31,7 @@ class LeaseRow(NamedTuple):
 class Noted:
     """The slots of the leases that this process holds."""
 
-    def __init__(self, file: MarksFile) -> None:
+    def __init__(self, file: MarksFile | PrivateMarks) -> None:
         self._file = file
         self._slots: dict[Lease, Slots] = {}
 

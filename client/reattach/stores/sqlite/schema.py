@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 
-from reattach.stores.base import StoreDamaged, StoreNewer
+from reattach.stores.tables.version import checked
 
 _FIRST = (
     "CREATE TABLE reattach_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -104,14 +104,7 @@ def version_of(connection: sqlite3.Connection) -> int:
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'reattach_meta'").fetchone():
         return 0
     found = connection.execute("SELECT value FROM reattach_meta WHERE name = 'schema'").fetchone()
-    if found is None or not str(found[0]).isdecimal():
-        raise StoreDamaged("without a schema version in reattach_meta")
-    version = int(found[0])
-    if version > VERSION:
-        raise StoreNewer(
-            f"of schema {version}, newer than this version of reattach knows ({VERSION}); it was not changed"
-        )
-    return version
+    return checked(found[0] if found is not None else None, VERSION)
 
 
 def migrate(connection: sqlite3.Connection) -> bytes:

@@ -14,9 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
-from typing import cast
 
 from reattach.core.messages import Mark
 from reattach.stores import forks
@@ -35,7 +33,7 @@ from reattach.stores.base import (
     Transaction,
     Write,
 )
-from reattach.stores.leases import Alive, holder_json, holder_of, is_alive, taken
+from reattach.stores.leases import Alive, holder_json, is_alive
 from reattach.stores.noted import Carried, LeaseRow, Noted, settle
 from reattach.stores.sqlite import compaction
 from reattach.stores.sqlite.errors import translating
@@ -43,7 +41,7 @@ from reattach.stores.sqlite.opening import open_file, roll_back, suspect
 from reattach.stores.sqlite.transaction import SqliteTransaction
 from reattach.stores.tables import batches, places, retention, runs
 from reattach.stores.tables import leases as lease_table
-from reattach.stores.times import moment, seconds_of, stamp
+from reattach.stores.times import stamp
 
 
 class SqliteStore:
@@ -221,7 +219,7 @@ class SqliteStore:
         """See `Store.mark`."""
         with self._writing() as connection:
             row = self._own(connection, lease)
-            _must_be_committed(position, row)
+            lease_table.must_be_committed(position, row)
             lease_table.raise_mark(connection, lease, position, self._now())
         self._marks.moved(lease, position)
 
@@ -365,7 +363,7 @@ class SqliteStore:
             raise ForbiddenSql("a statement rolled the transaction back; nothing of it was kept")
         with translating():
             try:
-                _must_be_committed(position, self._own(connection, lease))
+                lease_table.must_be_committed(position, self._own(connection, lease))
                 now = self._wall()
                 lease_table.raise_mark(connection, lease, position, stamp(now))
                 # Nobody could take a lease while we had the write lock, however long that was: all go on from here.
@@ -380,10 +378,7 @@ class SqliteStore:
     # inside -------------------------------------------------------------------------------------------------------
 
     def _own(self, connection: sqlite3.Connection, lease: Lease) -> LeaseRow:
-        row = _lease_row(connection, lease.run, lease.consumer)
-        if row is None or row.token != lease.token:
-            raise LeaseGone(f"the lease token is {row.token if row else None}, not {lease.token}")
-        return row
+        return lease_table.must_own(_lease_row(connection, lease.run, lease.consumer), lease)
 
     def _carry(self, connection: sqlite3.Connection, now: str) -> Carried:
         return self._marks.carry(lambda lease, position: lease_table.raise_mark(connection, lease, position, now))
@@ -409,15 +404,7 @@ class SqliteStore:
         forks.forget(self)
 
     def _busy(self, row: LeaseRow | None, now: float) -> Busy | None:
-        if row is None or row.holder is None:
-            return None
-        try:
-            holder = holder_of(row.holder)
-        except (ValueError, TypeError):
-            return None  # not written by us: nobody whom one could ask
-        if not taken(holder, seconds_of(row.expires_at), now, self._alive):
-            return None
-        return Busy(holder, cast(datetime, moment(row.since)))
+        return lease_table.busy(row, now, self._alive)
 
     def _now(self) -> str:
         return stamp(self._wall())
@@ -425,8 +412,3 @@ class SqliteStore:
 
 def _lease_row(connection: sqlite3.Connection, run: int, consumer: str) -> LeaseRow | None:
     return lease_table.lease_row(connection, run, consumer, number="l.rowid")
-
-
-def _must_be_committed(position: int, row: LeaseRow) -> None:
-    if position > row.committed:
-        raise ValueError(f"applied {position} would be above committed {row.committed}")

@@ -147,7 +147,7 @@ def continuing(connection: Connection, server: str, profile: str, run_id: str) -
 def rows(connection: Connection, server: str | None, profile: str | None) -> list[RunRow]:
     """Return all rows, newest first."""
     found = connection.execute(
-        f"{_SELECT} WHERE (?1 IS NULL OR server = ?1) AND (?2 IS NULL OR profile = ?2) ORDER BY run DESC",
+        f"{_SELECT} WHERE server = coalesce(?, server) AND profile = coalesce(?, profile) ORDER BY run DESC",
         (server, profile),
     )
     return [_row(each) for each in found]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from reattach.stores.base import Lease, LeaseGone
 from reattach.stores.leases import current_holder
-from reattach.testing.stores.material import OpenStore, begun, events, refused
+from reattach.testing.stores.material import Noting, OpenStore, begun, events, refused
 
 
-class ConsumersContract:
+class ConsumersContract(Noting):
     """Consumers: each its own mark and its own lease, and nobody else's."""
 
     def test_each_consumer_has_a_mark_of_its_own(self, open_store: OpenStore) -> None:
@@ -16,7 +16,7 @@ class ConsumersContract:
         row, lease, (main, billing) = begun(store, "run_1", "main", "billing")
         store.commit([events(lease, 1, 5)])
         store.mark(main, 4)
-        store.note(billing, 2)
+        self.noted(store, billing, 2)
         for journal in (store, open_store()):
             assert (journal.applied(row.run, "main"), journal.applied(row.run, "billing")) == (4, 2)
             assert journal.consumers(row.run) == {"main": 4, "billing": 2}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from reattach.stores.base import Lease, LeaseGone
 from reattach.stores.leases import current_holder
-from reattach.testing.stores.material import DEAD, OpenStore, begun, events, gap, refused
+from reattach.testing.stores.material import DEAD, Noting, OpenStore, begun, events, gap, refused
 
 
-class MarksContract:
+class MarksContract(Noting):
     """Applied marks: up and never back, never above what is committed, the next owner's at once."""
 
     def test_a_mark_moves_up_and_never_back(self, open_store: OpenStore) -> None:
@@ -38,7 +38,7 @@ class MarksContract:
         row, lease, (main,) = begun(store, "run_1", "main")
         store.commit([events(lease, 1, 5)])
         store.note(main, 1)
-        store.note(main, 2)
+        self.noted(store, main, 2)
         assert store.applied(row.run, "main") == open_store().applied(row.run, "main") == 2
         store.commit([events(lease, 6, 6)])
         store.note(main, 4)
@@ -52,7 +52,7 @@ class MarksContract:
         store.commit([events(lease, 1, 5)])
         main = store.lease(row.run, "main", DEAD, 60.0)
         assert isinstance(main, Lease)
-        store.note(main, 4)
+        self.noted(store, main, 4)
         other = open_store()
         assert isinstance(other.lease(row.run, "main", current_holder("next"), 60.0), Lease)
         assert other.applied(row.run, "main") == open_store().applied(row.run, "main") == 4
@@ -94,5 +94,5 @@ class MarksContract:
         store.note(main, 2)
         store.commit([gap(lease, 4)])
         assert open_store().applied(row.run, "main") == 2
-        store.note(main, 4)
+        self.noted(store, main, 4)
         assert open_store().applied(row.run, "main") == 4

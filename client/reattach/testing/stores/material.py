@@ -78,3 +78,16 @@ def refused(error: type[Exception]) -> Iterator[None]:
     except error:
         return
     raise AssertionError(f"{error.__name__} was expected")
+
+
+class Noting:
+    """How a chapter notes a mark."""
+
+    private_notes = False
+    """Whether only the process that notes a mark can read it, until it is carried."""
+
+    def noted(self, store: Store, lease: Lease, position: int) -> None:
+        """Note a mark so that all can read it."""
+        store.note(lease, position)
+        if self.private_notes:
+            store.carry()

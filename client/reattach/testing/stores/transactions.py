@@ -10,6 +10,9 @@ from reattach.testing.stores.material import OpenStore, begun, events, refused
 class TransactionsContract:
     """The user's own transaction."""
 
+    placeholder = "?"
+    """The driver's own."""
+
     def test_a_transaction_moves_the_mark_or_nothing(self, open_store: OpenStore) -> None:
         """Where the store has SQL; and a former owner gets none."""
         store = open_store()
@@ -20,10 +23,10 @@ class TransactionsContract:
         except NotImplementedError:
             return
         transaction.execute("CREATE TABLE bill (event TEXT)", ())
-        transaction.execute("INSERT INTO bill VALUES (?)", ("e1",))
+        transaction.execute(f"INSERT INTO bill VALUES ({self.placeholder})", ("e1",))
         transaction.commit(1)
         transaction = store.begin(main, expected=1)
-        transaction.execute("INSERT INTO bill VALUES (?)", ("e2",))
+        transaction.execute(f"INSERT INTO bill VALUES ({self.placeholder})", ("e2",))
         transaction.rollback()
         assert store.applied(row.run, "main") == 1
         transaction = store.begin(main, expected=1)
