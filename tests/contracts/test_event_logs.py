@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from reattach_mockserver.event import Entry
+from reattach_mockserver.event import Entry, Operation
 from reattach_mockserver.logs.base import (
+    Answers,
     Effect,
     EventLog,
+    NotAnswered,
+    OperationRecord,
     RunRecord,
     RunSettled,
     SessionBusy,
@@ -19,6 +22,7 @@ from reattach_mockserver.logs.base import (
     WriterLost,
 )
 from reattach_mockserver.logs.memory import MemoryLog
+from reattach_mockserver.logs.pause import PauseRecord
 from reattach_mockserver.logs.sqlite import SqliteLog
 from reattach_mockserver.moment import moment
 
@@ -278,6 +282,140 @@ async def test_a_new_run_lets_a_paused_ones_actions_lapse(log: EventLog) -> None
     assert (await log.resolve("run_a", "cancelled", 9)).resolution == "lapsed", "what was resolved stays"
 
 
+async def paused(log: EventLog, name: str = "a", expires_at: int | None = None) -> RunRecord:
+    run = await created(log, name, session="s")
+    pause = PauseRecord(path="1", expires_at=expires_at).text()
+    end = replace(an_entry("pause", status="requires_action", run=name), pause=pause)
+    return (await log.append(run.id, run.writer, [end]))[0]
+
+
+async def answer(
+    log: EventLog, name: str, digest: str, *, key: str | None = None, at: int = 0
+) -> tuple[RunRecord, bool]:
+    run = replace(a_run(name, key=key, session="s"), continues="run_a", digest=f"body-{name}")
+    answers = Answers(f'[{{"action_id":"act","decision":"{digest}"}}]', digest, at)
+    return await log.create(run, [an_entry("created", run=name, at=at)], answers=answers)
+
+
+async def test_a_continuation_and_what_it_resolves_are_one_transaction(log: EventLog) -> None:
+    """RS-89: whoever sees the one sees the other; the paused run's log is as it was."""
+    before = await paused(log)
+    run, made = await answer(log, "b", "approve", at=7)
+    after = log.run("run_a")
+    assert after is not None
+    assert (made, run.continues, run.number) == (True, "run_a", 2)
+    assert (after.continued_by, after.resolution, after.resolved_at) == ("run_b", "answered", 7)
+    assert after.answers == '{"digest":"approve","responses":[{"action_id":"act","decision":"approve"}]}'
+    assert (after.last_sequence, after.status) == (before.last_sequence, "requires_action")
+    assert [run.id for run in log.session_runs("p", "s", 0, 10)] == ["run_a", "run_b"]
+
+
+async def test_equal_answers_find_the_continuation_and_give_it_their_key(log: EventLog) -> None:
+    """RS-56: the key finds it ever after, with the digest of its own body."""
+    await paused(log)
+    first, _ = await answer(log, "b", "approve")
+    again, made = await answer(log, "c", "approve", key="other")
+    assert (again, made) == (replace(first, key="other", digest="body-c"), False)
+    assert log.run("run_c") is None
+    assert log.by_key("p", "other") == again
+    assert log.by_key("p", "key-b") == first
+    assert await log.create(a_run("d", key="other"), [an_entry("created", run="d")]) == (again, False)
+
+
+async def test_other_answers_are_refused_by_the_log_itself(log: EventLog) -> None:
+    """RS-56: it judges inside the transaction, so of many at once one wins."""
+    await paused(log)
+    answers = await asyncio.gather(
+        *(answer(log, f"r{n}", ["approve", "reject"][n % 2]) for n in range(6)), return_exceptions=True
+    )
+    refused = [each for each in answers if isinstance(each, NotAnswered)]
+    runs = {each[0].id for each in answers if not isinstance(each, BaseException)}
+    assert [each.code for each in refused] == ["action_resolved"] * 3
+    assert len(runs) == 1
+    assert log.counts().runs == 2
+    assert log.by_key("p", "key-r1") is None or log.by_key("p", "key-r0") is None, "a refused create leaves its key"
+
+
+async def test_what_does_not_wait_takes_no_answers(log: EventLog) -> None:
+    """Running; settled otherwise; lapsed; expired, and expired when it lapsed."""
+    run = await created(log, "a", session="s")
+    for status, code in ((None, "not_paused"), ("completed", "not_paused")):
+        if status is not None:
+            await log.append("run_a", run.writer, [an_entry("end", status=status)])
+        with pytest.raises(NotAnswered) as refused:
+            await answer(log, "b", "approve")
+        assert refused.value.code == code
+    assert log.counts().runs == 1
+
+
+@pytest.mark.parametrize(
+    ("resolution", "at", "code"),
+    [("lapsed", 5, "action_resolved"), ("cancelled", 5, "action_resolved"), ("lapsed", 10, "action_expired"),
+     ("expired", 10, "action_expired"), (None, 10, "action_expired")],
+)  # fmt: skip
+async def test_a_pause_that_is_over_takes_no_answers(log: EventLog, resolution: str, at: int, code: str) -> None:
+    await paused(log, expires_at=10)
+    if resolution is not None:
+        await log.resolve("run_a", resolution, at)
+    with pytest.raises(NotAnswered) as refused:
+        await answer(log, "b", "approve", at=at)
+    assert refused.value.code == code
+    assert log.run("run_b") is None
+
+
+async def test_a_run_that_was_answered_keeps_its_tail(log: EventLog) -> None:
+    """Its continuation is in the same log and came later, so nothing before it was lost."""
+    await paused(log)
+    await answer(log, "b", "approve")
+    renewed = await log.renew("run_a", keep=1)
+    assert (renewed.epoch, renewed.status, renewed.last_sequence) == ("a-2", "requires_action", 2)
+    assert renewed.continued_by == "run_b"
+
+
+async def test_an_operation_comes_with_the_event_that_tells_of_it(log: EventLog) -> None:
+    """RS-47: found by principal and id, with the append's own transaction; refused together too."""
+    run = await created(log)
+    call = Operation(id="op", tool="charge", reversible=False, external=True)
+    await log.append("run_a", run.writer, [replace(an_entry("call"), operation=call)])
+    told = OperationRecord("run_a", "op", "charge", "pending", reversible=False, external=True, waits=False)
+    assert log.operation("p", "op") == told
+    assert log.operation("q", "op") is None
+    assert log.operation("p", "other") is None
+    taken = await log.take_over("run_a")
+    with pytest.raises(WriterLost):
+        await log.append("run_a", run.writer, [replace(an_entry("x"), operation=replace(call, id="zombie"))])
+    assert log.operation("p", "zombie") is None
+    failed = replace(an_entry("result"), operation=replace(call, status="failed"))
+    await log.append("run_a", taken.writer, [failed])
+    assert log.operation("p", "op") == replace(told, status="failed")
+
+
+async def test_an_effect_commits_its_operation_with_its_first_result(log: EventLog) -> None:
+    """RS-45: a second attempt brings another result, and it is not taken; nor does a lost tail take the effect back."""
+    run = await created(log)
+    call = replace(an_entry("call"), operation=Operation(id="op", tool="t", reversible=True, external=True))
+    await log.append("run_a", run.writer, [call])
+    for result in ("1", "2"):
+        done = await log.perform(Effect("run_a", "op", "t", reversible=True, result=result))
+    assert (done.result, done.attempts) == ("1", 2)
+    known = OperationRecord("run_a", "op", "t", "committed", reversible=True, external=True, waits=False, result="1")
+    assert log.operation("p", "op") == known
+    renewed = await log.renew("run_a", keep=1)
+    await log.append("run_a", renewed.writer, [replace(call, id="evt_again")])
+    assert log.operation("p", "op") == known
+
+
+async def test_of_several_runs_the_newest_knows_an_operation(log: EventLog) -> None:
+    for name in "abc":
+        run = await created(log, name)
+        told = Operation(id="op", tool=name)
+        await log.append(run.id, run.writer, [replace(an_entry("call", run=name), operation=told)])
+    await log.perform(Effect("run_a", "op", "a", reversible=True))
+    found = log.operation("p", "op")
+    assert found is not None
+    assert (found.run_id, found.status, found.reversible) == ("run_c", "pending", None)
+
+
 async def test_a_cancel_is_recorded_once_and_not_after_the_end(log: EventLog) -> None:
     run = await created(log)
     assert (await log.ask_cancel("run_a", "requested")).cancel_reason == "requested"
@@ -383,7 +521,22 @@ async def test_a_log_opened_again_has_all_it_answered(log: EventLog) -> None:
     await log.append("run_a", run.writer, [an_entry("b")])
     await log.perform(Effect("run_a", "op_1", "charge", reversible=True))
     await log.mark("run_a", "9")
-    before = (log.run("run_a"), log.read("run_a", 0, 9, ROOM), log.steps("run_a"), log.counts())
+    await log.append("run_a", run.writer, [replace(an_entry("p", status="requires_action"), pause='{"path":"1"}')])
+
+    def known() -> tuple[object, ...]:
+        keys = (log.by_key("p", "key-b"), log.by_key("p", "alias"))
+        return (
+            log.run("run_a"),
+            log.read("run_a", 0, 9, ROOM),
+            log.steps("run_a"),
+            log.counts(),
+            keys,
+            log.operation("p", "op_1"),
+        )
+
+    await answer(log, "b", "approve")
+    await answer(log, "c", "approve", key="alias")
+    before = known()
     await log.close()
     await log.open()
-    assert (log.run("run_a"), log.read("run_a", 0, 9, ROOM), log.steps("run_a"), log.counts()) == before
+    assert known() == before

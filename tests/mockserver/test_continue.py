@@ -428,3 +428,19 @@ async def test_a_continuation_counts_against_the_limit_on_runs(sites):
     answer = await site.create(answers(run, YES))
     assert (answer.status, answer.code) == (429, "overloaded")
     assert (await site.get(f"/v1/runs/{run['id']}")).json["continued_by"] is None
+
+
+async def test_actions_that_are_too_large_are_the_runs_failure(sites):
+    """Not one event above the limit is appended, and what was asked for will not come."""
+    big = Action(id="a", tool="t", operation_id="op_big", arguments={"x": "y" * 3_000})
+    site = await sites(
+        Script(name="s", clock="virtual", steps=(Ask(actions=(big,)),)), limits=Limits(event_bytes=2_000)
+    )
+    run = await site.settled()
+    assert (run["status"], run["error"]["code"]) == ("failed", "event_too_large")
+    assert kinds(await events(site, run)) == ["run.created", "run.started", "run.failed"]
+    many = tuple(Action(id=f"a{n}", tool="t", operation_id=f"op_{n}", arguments={"x": "y" * 500}) for n in range(4))
+    site = await sites(Script(name="s", clock="virtual", steps=(Ask(actions=many),)), limits=Limits(event_bytes=2_000))
+    run = await site.settled()
+    assert (run["status"], run["error"]["code"]) == ("failed", "event_too_large")
+    assert (await site.get("/v1/operations/op_0")).json["status"] == "failed"

@@ -1,6 +1,7 @@
 """What is the SQLite log's own: its lock, its writer, what it survives."""
 
 import asyncio
+import contextlib
 import sqlite3
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reattach_mockserver.event import Entry
-from reattach_mockserver.logs.base import LogError, LogUnavailable, RunRecord
+from reattach_mockserver.logs.base import Effect, LogError, LogUnavailable, RunRecord
 from reattach_mockserver.logs.sqlite import SqliteLog
 from reattach_mockserver.logs.writer import Writer
 from reattach_mockserver.moment import moment
@@ -159,3 +160,49 @@ async def test_a_writer_that_is_waited_for_no_longer_still_writes(tmp_path):
     await log.open()
     assert log.run("run_a").last_sequence == 1
     await log.close()
+
+
+SCHEMA_1 = """
+CREATE TABLE runs (
+    id TEXT PRIMARY KEY, number INTEGER UNIQUE, principal TEXT, key TEXT, digest TEXT, session_id TEXT, script TEXT,
+    created_at TEXT, metadata TEXT, token TEXT, incarnation INTEGER, status TEXT, first_sequence INTEGER,
+    last_sequence INTEGER, last_id TEXT, last_time TEXT, last_at INTEGER, ended_at TEXT, outcome TEXT, release TEXT,
+    continues TEXT, continued_by TEXT, cancel_reason TEXT, writer INTEGER, resolution TEXT, resolved_at INTEGER,
+    trim_to INTEGER, pins TEXT, UNIQUE (principal, key)
+) WITHOUT ROWID;
+CREATE TABLE events (
+    place INTEGER PRIMARY KEY, id TEXT UNIQUE, step TEXT, type TEXT, settles INTEGER, at INTEGER, body BLOB
+);
+CREATE TABLE sessions (
+    principal TEXT, id TEXT, created_at TEXT, last_run_id TEXT, PRIMARY KEY (principal, id)
+) WITHOUT ROWID;
+CREATE TABLE marks (run_id TEXT, step TEXT, PRIMARY KEY (run_id, step)) WITHOUT ROWID;
+CREATE TABLE effects (
+    run_id TEXT, operation_id TEXT, tool TEXT, reversible INTEGER, attempts INTEGER, UNIQUE (run_id, operation_id)
+);
+CREATE TABLE revoked (token TEXT PRIMARY KEY) WITHOUT ROWID;
+INSERT INTO runs VALUES ('run_a', 1, 'p', 'k', 'd', 's', 'hello', '2026-01-01T00:00:00.000Z', NULL, '', 1, 'running', 1, 1,
+    'evt_created', '2026-01-01T00:00:00.000Z', 0, NULL, NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, 1, NULL);
+INSERT INTO events VALUES (4294967297, 'evt_created', 'created', 'run.created', 0, 0, '{}');
+INSERT INTO effects VALUES ('run_a', 'op_1', 'charge', 0, 2);
+PRAGMA user_version = 1;
+"""
+
+
+async def test_a_file_of_an_older_schema_is_carried_on(tmp_path):
+    """What was done before operations could be asked for can be asked for now; the run goes on where it was."""
+    path = tmp_path / "log.db"
+    with contextlib.closing(sqlite3.connect(path)) as old:
+        old.executescript(SCHEMA_1)
+    for _ in range(2):
+        log = SqliteLog(path)
+        await log.open()
+        run = log.run("run_a")
+        assert (run.status, run.last_sequence, run.pause, run.answers) == ("running", 1, None, None)
+        assert log.effects("run_a") == (Effect("run_a", "op_1", "charge", reversible=False, attempts=2),)
+        known = log.operation("p", "op_1")
+        assert (known.status, known.reversible, known.tool) == ("committed", False, "charge")
+        assert log.counts().effects == 1
+        await log.close()
+    with contextlib.closing(sqlite3.connect(path)) as now:
+        assert now.execute("PRAGMA user_version").fetchone() == (2,)

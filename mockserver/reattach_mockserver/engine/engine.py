@@ -9,33 +9,30 @@ Never here: HTTP, tokens, bytes of a transport. Where the rules come from: PROTO
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from reattach_mockserver.engine.clock import RunClock
-from reattach_mockserver.engine.continuation import approvals, judge, not_continued, openings
-from reattach_mockserver.engine.draft import Draft, NewRun, draft_continuation, draft_run
+from reattach_mockserver.engine.continuation import approvals, openings
+from reattach_mockserver.engine.creation import Creation
+from reattach_mockserver.engine.draft import NewRun
 from reattach_mockserver.engine.fold import Folds
 from reattach_mockserver.engine.hub import Hub
 from reattach_mockserver.engine.identity import Names, RandomNames, SeededNames
 from reattach_mockserver.engine.operate import operate
 from reattach_mockserver.engine.player import Player, Stage
 from reattach_mockserver.engine.publisher import Publisher
-from reattach_mockserver.engine.score import dues, dues_after, is_virtual, limits_of
+from reattach_mockserver.engine.score import dues, dues_after, is_virtual, limits_for
 from reattach_mockserver.engine.timeline import Due
 from reattach_mockserver.engine.turns import Turns
 from reattach_mockserver.event import SETTLED
-from reattach_mockserver.logs.base import EventLog, LogUnavailable, NotAnswered, RunRecord, SessionBusy
+from reattach_mockserver.logs.base import EventLog, RunRecord, SessionBusy
 from reattach_mockserver.logs.pause import is_expired
-from reattach_mockserver.moment import DETERMINISTIC_START_MS, moment
-from reattach_mockserver.scenarios.recording import Recording
 from reattach_mockserver.settings import Limits, Playable, Settings
 
 _SETTLE_WITHIN = 10.0  # seconds from a cancel to the run's settling (PROTOCOL, sections 2 and 5)
 _SNAPSHOT_KEPT_MS = 60_000
-_CREATE_ATTEMPTS = 3
 
 
 class UnknownScript(Exception):
@@ -48,10 +45,6 @@ class UnknownScript(Exception):
 
 class NotSettledInTime(Exception):
     """A run that was to be cancelled has not settled within the time the protocol allows."""
-
-
-class EventTooLarge(Exception):
-    """A create was refused: what it brings would make an event above the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +69,7 @@ class Engine:
         self._folds = Folds(self._log)
         self._publisher = Publisher(self._log, self.hub)
         self._names: Names = RandomNames()
+        self._creation = Creation(self._log, settings)
         self._overloaded: Overloaded | None = None
         self._players: dict[str, tuple[Player, asyncio.Task[None]]] = {}
         self._life = asyncio.Lock()
@@ -177,55 +171,18 @@ class Engine:
         if new.continues is None:
             self.playable(new.script)
         try:
-            run, made = await self._create(new)
+            run, made = await self._creation.make(new, self._names)
         except SessionBusy as busy:
             if new.on_active == "reject":
                 raise
             await self._settle(busy.run_id, "superseded")
             try:
-                run, made = await self._create(new)
+                run, made = await self._creation.make(new, self._names)
             except SessionBusy as again:
                 raise NotSettledInTime(again.run_id) from again
         if made:
             self._play(run)
         return run, made
-
-    async def _create(self, new: NewRun) -> tuple[RunRecord, bool]:
-        draft = self._draft(new)
-        largest, most = draft.largest, self.limits(draft.record).event_bytes
-        if largest.size > most:
-            raise EventTooLarge(f"{largest.type!r} would have {largest.size} bytes, at most {most} are allowed")
-        limit = self.settings.limits.runs_per_principal
-        try:
-            for _ in range(_CREATE_ATTEMPTS - 1):
-                with suppress(LogUnavailable):
-                    return await self._log.create(draft.record, draft.entries, runs_limit=limit, answers=draft.answers)
-            return await self._log.create(draft.record, draft.entries, runs_limit=limit, answers=draft.answers)
-        except NotAnswered as refused:
-            raise not_continued(refused, self._paused(new)) from refused
-
-    def _draft(self, new: NewRun) -> Draft:
-        now = self.now()
-        created_at = moment(DETERMINISTIC_START_MS if self.settings.deterministic else now)
-        if new.continues is None:
-            return draft_run(new, self._names, created_at, now)
-        paused = self._paused(new)
-        judge(paused, new.responses, new.answers(now), self.settings.scripts.get(paused.script))
-        return draft_continuation(new, self._names, created_at, now, paused, self._script_after(paused))
-
-    def _paused(self, new: NewRun) -> RunRecord:
-        paused = self._log.run(new.continues or "")
-        assert paused is not None, "a continuation is found valid only if its run is known"
-        return paused
-
-    def _script_after(self, paused: RunRecord) -> str:
-        """Return what the continuation plays: the same script, or the recording that was given next."""
-        if isinstance(self.settings.scripts.get(paused.script), Recording):
-            names = list(self.settings.scripts)
-            for name in names[names.index(paused.script) + 1 :]:
-                if isinstance(self.settings.scripts[name], Recording):
-                    return name
-        return paused.script
 
     def _play(self, run: RunRecord) -> None:
         playable, paused = self.playable(run.script), self._before(run)
@@ -272,8 +229,7 @@ class Engine:
 
     def limits_for(self, script: str) -> Limits:
         """Return the limits that hold for runs of this script; the server's own if it is not known."""
-        playable = self.settings.scripts.get(script)
-        return self.settings.limits if playable is None else limits_of(playable, self.settings.limits)
+        return limits_for(self.settings, script)
 
     async def run(self, run_id: str) -> RunRecord | None:
         """Return the run as it is now; what has become too old is let go of first."""

@@ -42,7 +42,7 @@ def _waiting(log: EventLog, found: OperationRecord, run: RunRecord, now: int) ->
     response = _response(run, found.id)
     match response:
         case None:
-            over = run.resolution is not None or is_expired(run, now)
+            over = run.resolution is not None or is_expired(run, now) or run.status in SETTLED - {"requires_action"}
             return "failed" if over else "pending", None
         case {"result": result}:
             return "committed", result

@@ -286,7 +286,8 @@ class Player:
             }
             actions.append(required)
             told = Operation(id=required["operation_id"], tool=action.tool, waits=True)
-            self._offer(path, "action.required", {"action": required}, operation=told)
+            if await self._emit(path, "action.required", {"action": required}, operation=told):
+                return True
         text = self._pause_text(pause)
         return await self._settle(pause.path, "requires_action", {"required_actions": actions}, pause=text)
 

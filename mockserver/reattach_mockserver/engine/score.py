@@ -13,7 +13,7 @@ from reattach_mockserver.scenarios.expand import Finish, plan, plan_continuation
 from reattach_mockserver.scenarios.recording import Recording
 from reattach_mockserver.scenarios.replay import plan_recording
 from reattach_mockserver.scenarios.script import Script
-from reattach_mockserver.settings import Limits, Playable
+from reattach_mockserver.settings import Limits, Playable, Settings
 
 
 def dues(playable: Playable, seed: int | None) -> Iterator[Due]:
@@ -47,3 +47,9 @@ def limits_of(playable: Playable, limits: Limits) -> Limits:
 def is_virtual(playable: Playable) -> bool:
     """Tell whether waits take no time."""
     return isinstance(playable, Script) and playable.clock == "virtual"
+
+
+def limits_for(settings: Settings, script: str) -> Limits:
+    """Return the limits that hold for runs of this script; the server's own if it is not known."""
+    playable = settings.scripts.get(script)
+    return settings.limits if playable is None else limits_of(playable, settings.limits)

@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from reattach_mockserver.bearer import Caller
 from reattach_mockserver.engine.continuation import NotContinued
+from reattach_mockserver.engine.creation import EventTooLarge
 from reattach_mockserver.engine.draft import NewRun
-from reattach_mockserver.engine.engine import Engine, EventTooLarge, NotSettledInTime, UnknownScript
+from reattach_mockserver.engine.engine import Engine, NotSettledInTime, UnknownScript
 from reattach_mockserver.faces.accept import chosen_form, is_json
 from reattach_mockserver.faces.call import Call
 from reattach_mockserver.faces.canonical import NotJson, digest_of, parse_json

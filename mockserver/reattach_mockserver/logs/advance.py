@@ -111,9 +111,8 @@ def renewed(run: RunRecord, last: Stored | None, last_time: str) -> RunRecord:
         ended_at=None,
         outcome=None,
         pause=None,
-        # What was answered stays answered, should the run come to pause again: its continuation is there.
-        resolution=run.resolution if run.answers is not None else None,
-        resolved_at=run.resolved_at if run.answers is not None else None,
+        resolution=None,
+        resolved_at=None,
     )
 
 

@@ -243,7 +243,10 @@ class EventLog(Protocol):
         """Keep the events after `sequence` until `until`, in ms."""
 
     async def renew(self, run_id: str, keep: int | None = None) -> RunRecord:
-        """Begin a new epoch with a new writer token; `keep` drops the events after that sequence."""
+        """Begin a new epoch with a new writer token; `keep` drops the events after that sequence.
+
+        A run that was answered keeps them all: its continuation is in the log, and came after them.
+        """
 
     async def mark(self, run_id: str, step: str) -> None:
         """Remember that a step which leaves no event was played."""

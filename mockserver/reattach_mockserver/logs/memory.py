@@ -149,6 +149,7 @@ class MemoryLog:
 
     async def renew(self, run_id: str, keep: int | None = None) -> RunRecord:
         held = self._runs[run_id]
+        keep = keep if held.record.answers is None else None
         last = None if keep is None else held.events[keep - 1]
         if keep is not None:
             for entry in held.entries[keep:]:

@@ -225,7 +225,7 @@ class SqliteLog:
         def work(connection: sqlite3.Connection) -> RunRecord:
             run = run_of(connection, run_id)
             last, last_time = None, run.last_time
-            if keep is not None:
+            if keep is not None and run.answers is None:
                 last = events_of(connection, run, keep - 1, 1)[0]
                 last_time = time_of(last)
                 low, high = run.number * PLACES + keep, (run.number + 1) * PLACES

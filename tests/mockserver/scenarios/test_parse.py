@@ -42,7 +42,7 @@ limits: {heartbeat_ms: 15000, stream_age_ms: 60000, retention_events: 500, reten
 steps:
   - {say: "Order 41 – 🙂", split: 3, every_ms: 20}
   - {tool: charge, id: call_1, operation_id: op_91, arguments: {cents: 999}, takes_ms: 300, result: {ok: true}}
-  - {tool: mail, error: {code: bounced, message: "no such box"}, reversible: false}
+  - {tool: mail, error: {code: bounced, message: "no such box"}, reversible: false, external: true}
   - parallel: [[{say: "A"}, {wait_ms: 5}], [{say: "C"}]]
   - {status: "checking stock"}
   - {event: {type: vendor.note, data: {any: json}, text: seen}}
@@ -94,7 +94,7 @@ def test_every_key_of_the_format_is_read():
                 takes_ms=300,
                 result={"ok": True},
             ),
-            Tool(tool="mail", error=Problem(code="bounced", message="no such box"), reversible=False),
+            Tool(tool="mail", error=Problem(code="bounced", message="no such box"), reversible=False, external=True),
             Parallel(branches=((Say(text="A"), Wait(ms=5)), (Say(text="C"),))),
             Status(text="checking stock"),
             RawEvent(type="vendor.note", data={"any": "json"}, text="seen"),

@@ -61,7 +61,7 @@ def foreign(event_type: str) -> bool:
 
 def tools() -> st.SearchStrategy[Step]:
     """Tools without ids of their own: ids are numbered by `script` below."""
-    common = {"tool": LINE, "arguments": OBJECT, "takes_ms": MS, "reversible": st.booleans()}
+    common = {"tool": LINE, "arguments": OBJECT, "takes_ms": MS, "reversible": st.booleans(), "external": st.booleans()}
     return st.one_of(st.builds(Tool, result=JSON, **common), st.builds(Tool, error=PROBLEM, **common))
 
 

@@ -20,6 +20,9 @@ READY: tuple[str, ...] = (
     "huge-event",
     "parallel",
     "approval",
+    "approvals",
+    "approval-expires",
+    "approval-stale",
     "cancel-me",
     "demo",
 )
