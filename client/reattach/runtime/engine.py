@@ -26,6 +26,7 @@ from reattach.model import OnGap
 from reattach.observe import Fact, Observer
 from reattach.policy import Policy
 from reattach.profiles.base import Profile
+from reattach.runtime.apart import Apart, Turns
 from reattach.runtime.calls import Calls
 from reattach.runtime.clock import Clock, sleep
 from reattach.runtime.failures import of_fault
@@ -86,6 +87,8 @@ class Engine:
     ) -> None:
         self.store = store
         self.writer = writer
+        self._apart = Apart()
+        self.turns: Turns = self._apart if store.transactions_apart else writer
         self.wire = wire
         self.profile = profile
         self.server = server
@@ -135,7 +138,8 @@ class Engine:
                 await self._gone.wait()
                 return
             self.closed = True
-            for turn in list(self._turns.values()):
+            turns = list(self._turns.values())
+            for turn in turns:
                 turn.abandon()
             for followed in list(self._followed.values()):
                 followed.stop()
@@ -146,6 +150,9 @@ class Engine:
                 await left.wait()
             for followed in list(self._followed.values()):
                 await followed.wait_settled()
+            for served in [turn.served for turn in turns if turn.served is not None]:
+                with contextlib.suppress(Exception):  # told to whoever is in it
+                    await settled(served, self.soon)
             leases = list(self._leases.values())
             self._leases.clear()
             for lease in leases:
@@ -303,7 +310,7 @@ class Engine:
         Raises:
             UsageError: This thread or task is inside a transaction.
         """
-        if owner in self._turns or threading.get_ident() == self.writer.ident:
+        if owner in self._turns or self._apart.here or threading.get_ident() == self.writer.ident:
             raise errors.UsageError(
                 "a transaction is open here, and this call would wait for its end.",
                 hint="Leave the transaction's block first.",

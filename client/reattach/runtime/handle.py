@@ -303,7 +303,7 @@ class Handle:
         engine, event = self.engine, consumption.in_hand
         lease, applied = consumption.lease, consumption.applied
         return (
-            Turn(engine.writer, engine.store, lease, event.position, applied, engine.turn_limit),
+            Turn(engine.turns, engine.store, lease, event.position, applied, engine.turn_limit),
             consumption,
             event,
         )

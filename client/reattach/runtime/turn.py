@@ -1,7 +1,8 @@
 """The writer's turn, held by a user's transaction: their statements run on the writer's thread, in one database transaction.
 
 Nothing is taken before the first statement. While it is held, commits only gather, so it has a limit: after 60 s it is rolled
-back, and the next statement says so. Who waits for the writer meanwhile never fails for it.
+back, and the next statement says so. Who waits for the writer meanwhile never fails for it. A journal that gives transactions
+sessions of their own (PostgreSQL) needs no turn: they run in a thread `apart`, under the same limit.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from reattach.stores.base import ForbiddenSql, Lease, LeaseGone, StoreDamaged, S
 from reattach.stores.base import Store as StoreType
 
 if TYPE_CHECKING:
-    from reattach.runtime.writer import Writer
+    from reattach.runtime.apart import Turns
 
 T = TypeVar("T")
 LIMIT = 60.0
@@ -30,7 +31,7 @@ class Turn:
     """One user's transaction.
 
     Args:
-        writer: Whose turn it is.
+        turns: Where it runs: the writer, or apart.
         store: The journal.
         lease: The consumer's, whose mark it moves.
         position: Of the event in hand, which it confirms.
@@ -39,9 +40,9 @@ class Turn:
     """
 
     def __init__(
-        self, writer: Writer, store: StoreType, lease: Lease, position: int, expected: int, limit: float = LIMIT
+        self, turns: Turns, store: StoreType, lease: Lease, position: int, expected: int, limit: float = LIMIT
     ) -> None:
-        self._writer = writer
+        self._turns = turns
         self._store = store
         self._lease = lease
         self._position = position
@@ -82,6 +83,11 @@ class Turn:
             self._abandoned = True
         self.rollback()
 
+    @property
+    def served(self) -> concurrent.futures.Future[None] | None:
+        """Done when nothing of it runs any more; None: nothing ever did."""
+        return self._served
+
     def _do(self, function: Callable[[Transaction], T], *, last: bool = False) -> concurrent.futures.Future[T]:
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
 
@@ -102,7 +108,7 @@ class Turn:
         with self._lock:
             if self._served is None and not self._abandoned:
                 self._work.put(work)
-                self._served = self._writer.post(self._serve)
+                self._served = self._turns.post(self._serve)
                 self._served.add_done_callback(self._drain)
                 return future
         if self._served is None or self._served.done():
@@ -114,7 +120,7 @@ class Turn:
         return future
 
     def _serve(self) -> None:
-        """On the writer's thread: begin, do what comes, end."""
+        """On the writer's thread, or apart: begin, do what comes, end."""
         transaction = self._store.begin(self._lease, expected=self._expected)
         deadline = time.monotonic() + self._limit
         while True:

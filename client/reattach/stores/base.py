@@ -228,6 +228,11 @@ class Store(Protocol):
         """Whether other processes may follow in the same journal."""
         ...
 
+    @property
+    def transactions_apart(self) -> bool:
+        """Whether a user's transaction has a session of its own, beside the writer's; `begin` then comes from any thread."""
+        ...
+
     def open(self) -> None:
         """Open or create it; migrate an older schema in one transaction.
 

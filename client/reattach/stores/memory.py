@@ -77,6 +77,7 @@ class MemoryStore:
 
     name = ":memory:"
     shared = False
+    transactions_apart = False
 
     def __init__(self, *, wall: Callable[[], float] = time.time, alive: Alive = is_alive) -> None:
         self._wall = wall

@@ -159,6 +159,11 @@ class FailingStore:
         """See `Store.shared`."""
         return self.inner.shared
 
+    @property
+    def transactions_apart(self) -> bool:
+        """See `Store.transactions_apart`."""
+        return self.inner.transactions_apart
+
     def open(self) -> None:
         """See `Store.open`."""
         self._do("open", self.inner.open)

@@ -72,6 +72,7 @@ class PostgresStore:
     """
 
     shared = True
+    transactions_apart = True
 
     def __init__(self, url: str, *, alive: Alive = is_alive_of_many) -> None:
         self.name = shown(url)

@@ -54,6 +54,7 @@ class SqliteStore:
     """
 
     shared = True
+    transactions_apart = False
 
     def __init__(
         self, path: str | os.PathLike[str], *, wall: Callable[[], float] = time.time, alive: Alive = is_alive
