@@ -136,7 +136,17 @@ class AsyncClient:
         if isinstance(run, AsyncRun):
             row, run = run._known(self), run.id
         listing.attachable(run, row, consumer, after, ack, on_gap)
-        return self._made(AsyncRun(self, row, run, after=after, on_gap=on_gap or self._setup.on_gap))
+        return self._made(
+            AsyncRun(
+                self,
+                row,
+                run,
+                after=after,
+                on_gap=on_gap or self._setup.on_gap,
+                consumer=consumer,
+                manual=ack == "manual",
+            )
+        )
 
     async def runs(self, *, unfinished: bool = False) -> list[AsyncRun]:
         """Return this server's runs in the journal, newest first; see `Client.runs`."""

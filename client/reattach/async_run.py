@@ -16,7 +16,7 @@ import anyio.to_thread
 from reattach import errors
 from reattach.core.fold import Fold
 from reattach.model import Answer, Connection, Event, Needs, OnGap, Outcome, Status, View
-from reattach.runtime import listing
+from reattach.runtime import confirming, listing
 from reattach.runtime.clock import sleep
 from reattach.runtime.consumption import Consumption, Owner
 from reattach.runtime.engine import Engine
@@ -45,6 +45,8 @@ class AsyncRun:
         *,
         after: str | None = None,
         on_gap: OnGap = "raise",
+        consumer: str = "main",
+        manual: bool = False,
         needs: Needs | None = None,
     ) -> None:
         self._client = client
@@ -52,6 +54,8 @@ class AsyncRun:
         self._run_id = run_id
         self._after = after
         self._on_gap = on_gap
+        self._consumer = consumer
+        self._manual = manual
         self._needs = needs
         self._made: Handle | None = None
         self._reading: Consumption | None = None
@@ -154,12 +158,12 @@ class AsyncRun:
                     break
                 await rung.wait()
         except errors.ReattachError:
-            await self._let_go()
+            await self._let_go(ended=True)
             raise
-        await self._let_go()
+        self._ended = end.error is None and not reading.unconfirmed
+        await self._let_go(ended=True)
         if end.error is not None:
             raise end.error
-        self._ended = True
         with suppress(errors.Closed):
             await engine.during(self._handle().known)  # so that `needs` tells what it needs now
         raise StopAsyncIteration
@@ -175,22 +179,28 @@ class AsyncRun:
         self._forgotten.atexit = False
         return reading
 
-    async def _let_go(self) -> None:
-        """Stop reading; never raises (but for a cancellation), so that what ends a loop is told."""
-        if self._forgotten is not None:
-            self._forgotten.detach()
+    async def _let_go(self, *, ended: bool = False) -> None:
+        """Stop reading; never raises (but for a cancellation), so that what ends a loop is told.
+
+        Args:
+            ended: By itself, not by the application: what was handed out may still be confirmed.
+        """
         if self._unlisten is not None:
             self._unlisten()
-        self._unlisten = self._forgotten = None
+        self._unlisten = None
         reading, self._reading = self._reading, None
-        if reading is None or self._made is None:
+        if self._made is None or (reading is None and self._made.unconfirmed is None):
             return
-        reading.drop()
+        if self._forgotten is not None and not (ended and reading is not None and reading.unconfirmed):
+            self._forgotten.detach()
+            self._forgotten = None
+        if reading is not None:
+            reading.drop()
         self._bell.ring()
         engine = self._made.engine
         if not engine.closed:
             with suppress(errors.ReattachError):  # it was closed meanwhile, and everything with it
-                await engine.during(self._made.detach)
+                await engine.during(self._made.end if ended else self._made.detach)
 
     async def __aenter__(self) -> AsyncRun:
         return self
@@ -263,7 +273,7 @@ class AsyncRun:
     async def ack(self, event: Event | None = None) -> None:
         """Confirm up to the event (default: the one in hand), durably when it returns; see `Run.ack`."""
         handle = self._handle()
-        await handle.engine.during(handle.acknowledge, event)
+        await handle.engine.during(confirming.acknowledge, handle, event)
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncTransaction]:
         """Return a transaction of the journal's database that confirms the event in hand, or rolls back; see `Run`."""
@@ -295,7 +305,15 @@ class AsyncRun:
     def _handle(self) -> Handle:
         engine = self._client._ready()
         if self._made is None:
-            self._made = Handle(engine, self._row, self._run_id, after=self._after, on_gap=self._on_gap)
+            self._made = Handle(
+                engine,
+                self._row,
+                self._run_id,
+                after=self._after,
+                on_gap=self._on_gap,
+                consumer=self._consumer,
+                manual=self._manual,
+            )
         return self._made
 
     def _known(self, client: AsyncClient) -> RunRow | None:
@@ -333,7 +351,7 @@ class _Leaving(AbstractAsyncContextManager[AsyncTransaction]):
 
     async def __aenter__(self) -> AsyncTransaction:
         handle = self._run._handle()
-        turn, reading, event = handle.turn()
+        turn, reading, event = confirming.turn(handle)
         owner = anyio.get_current_task().id
         handle.engine.enter_turn(turn, owner)
         self._entered = handle, turn, reading, event, owner

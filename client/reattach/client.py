@@ -142,9 +142,11 @@ class Client:
 
         Args:
             run: The run's id as the server gave it, or a Run of this client.
-            consumer: Whose mark of confirmed events; this version has "main".
+            consumer: Whose mark of confirmed events to use and to move: a name of yours, 1 to 255 visible characters. Each consumer
+                sees every event; the same one twice at once is RunBusy. Consumers of one journal share one connection.
             after: Read only, from here: "beginning", "tail" or an event's cursor. Moves no mark.
-            ack: This version has "auto".
+            ack: "auto": asking for the next event confirms the last. "manual": only `Run.ack` and a transaction confirm, from any
+                thread; what was not confirmed comes again, marked `redelivered`, to the next process or loop.
             on_gap: Instead of the client's choice.
 
         Raises:
@@ -154,7 +156,18 @@ class Client:
         if isinstance(run, Run):
             row, run = run._known(self._host), run.id
         listing.attachable(run, row, consumer, after, ack, on_gap)
-        return self._made(Run(self, self._host, row, run, after=after, on_gap=on_gap or self._host.setup.on_gap))
+        return self._made(
+            Run(
+                self,
+                self._host,
+                row,
+                run,
+                after=after,
+                on_gap=on_gap or self._host.setup.on_gap,
+                consumer=consumer,
+                manual=ack == "manual",
+            )
+        )
 
     def runs(self, *, unfinished: bool = False) -> list[Run]:
         """Return this server's runs in the journal, newest first; asks nobody.

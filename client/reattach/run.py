@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from reattach import errors
 from reattach.core.fold import Fold
 from reattach.model import Answer, Connection, Event, Needs, OnGap, Outcome, Status, View
-from reattach.runtime import listing
+from reattach.runtime import confirming, listing
 from reattach.runtime.consumption import Consumption, Owner
 from reattach.runtime.feed import Feed
 from reattach.runtime.handle import Handle
@@ -48,6 +48,8 @@ class Run:
         *,
         after: str | None = None,
         on_gap: OnGap = "raise",
+        consumer: str = "main",
+        manual: bool = False,
         needs: Needs | None = None,
     ) -> None:
         self._client = client  # as long as somebody reads, it must not be collected
@@ -56,6 +58,8 @@ class Run:
         self._run_id = run_id
         self._after = after
         self._on_gap = on_gap
+        self._consumer = consumer
+        self._manual = manual
         self._needs = needs
         self._made: Handle | None = None
         self._reading: Consumption | None = None
@@ -152,12 +156,12 @@ class Run:
                     break
                 self._wake.wait()
         except errors.ReattachError:
-            self._let_go()
+            self._let_go(ended=True)
             raise
-        self._let_go()
+        self._ended = end.error is None and not reading.unconfirmed
+        self._let_go(ended=True)
         if end.error is not None:
             raise end.error
-        self._ended = True
         raise StopIteration
 
     def _consume(self) -> Consumption:
@@ -175,21 +179,27 @@ class Run:
         """Have the connection told at every change, in the engine's thread, once this run is read: for our command line."""
         self._watcher = watcher
 
-    def _let_go(self) -> None:
-        """Stop reading; never raises (but for an interrupt), so that what ends a loop is told."""
-        if self._forgotten is not None:
-            self._forgotten.detach()
+    def _let_go(self, *, ended: bool = False) -> None:
+        """Stop reading; never raises (but for an interrupt), so that what ends a loop is told.
+
+        Args:
+            ended: By itself, not by the application: what was handed out may still be confirmed.
+        """
         if self._unlisten is not None:
             self._unlisten()
-        self._unlisten = self._forgotten = None
+        self._unlisten = None
         reading, self._reading = self._reading, None
-        if reading is None or self._made is None:
+        if self._made is None or (reading is None and self._made.unconfirmed is None):
             return
-        reading.drop()
+        if self._forgotten is not None and not (ended and reading is not None and reading.unconfirmed):
+            self._forgotten.detach()
+            self._forgotten = None
+        if reading is not None:
+            reading.drop()
         self._wake.set()
         if self._host.alive:
             with suppress(errors.ReattachError):  # it was closed meanwhile, and everything with it
-                self._call(self._made.detach)
+                self._call(self._made.end if ended else self._made.detach)
 
     def __enter__(self) -> Run:
         return self
@@ -285,7 +295,7 @@ class Run:
             UsageError: Nothing is in hand, or the event was not handed out by this reader.
             LeaseLost: Another process took the run over.
         """
-        self._call(self._handle().acknowledge, event)
+        self._call(confirming.acknowledge, self._handle(), event)
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Return a transaction of the journal's database that confirms the event in hand, or rolls back.
@@ -353,7 +363,15 @@ class Run:
     def _handle(self) -> Handle:
         engine = self._host.engine()
         if self._made is None:
-            self._made = Handle(engine, self._row, self._run_id, after=self._after, on_gap=self._on_gap)
+            self._made = Handle(
+                engine,
+                self._row,
+                self._run_id,
+                after=self._after,
+                on_gap=self._on_gap,
+                consumer=self._consumer,
+                manual=self._manual,
+            )
         return self._made
 
     def _current(self) -> RunRow:
@@ -400,7 +418,7 @@ class _Leaving(AbstractContextManager[Transaction]):
 
     def __enter__(self) -> Transaction:
         handle = self._run._handle()
-        turn, reading, event = handle.turn()
+        turn, reading, event = confirming.turn(handle)
         owner = threading.get_ident()
         handle.engine.enter_turn(turn, owner)
         self._entered = handle, turn, reading, event, owner

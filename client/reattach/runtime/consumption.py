@@ -41,6 +41,7 @@ class Consumption:
         shown: Events up to here may have been handed out by an earlier process.
         holds: Whether the lease is still ours.
         skip: Says of an event whether a reader that began in the middle does not want it.
+        manual: Asking for the next event confirms nothing; only `ack` and a transaction do.
     """
 
     def __init__(
@@ -54,9 +55,11 @@ class Consumption:
         shown: int,
         holds: Callable[[Lease], bool],
         skip: Callable[[Event], bool] | None = None,
+        manual: bool = False,
     ) -> None:
         self.feed = feed
         self.lease = lease
+        self.manual = manual
         self.in_hand: Event | None = None
         self._store = store
         self._run = run
@@ -210,17 +213,28 @@ class Consumption:
                 cursor=event.cursor,
                 hint="The other process sees these events; iterate again when it has let go.",
             )
+        if self.manual:
+            return
         self.in_hand = None
         self._applied = event.position
         if self.lease is not None:
             self._store.note(self.lease, event.position)
 
     def confirmed(self, position: int) -> None:
-        """A durable mark was written: events up to this position are confirmed."""
+        """A durable mark was written: events up to this position are confirmed. From any thread."""
         self._applied = max(self._applied, position)
-        if self.in_hand is not None and self.in_hand.position <= position:
-            self.in_hand = None
+        event = self.in_hand
+        if event is not None and event.position <= position:
             self._again = False
+            if (
+                not self.manual
+            ):  # there the reader may be at the next event already; what is confirmed twice does no harm
+                self.in_hand = None
+
+    @property
+    def unconfirmed(self) -> bool:
+        """Whether somebody may still have events to confirm that this reader was handed."""
+        return self.manual and self._applied < self._highest
 
     @property
     def handed_out(self) -> int:

@@ -23,9 +23,7 @@ from reattach.runtime.consumption import Consumption
 from reattach.runtime.engine import Engine
 from reattach.runtime.failures import Place, error_of
 from reattach.runtime.followed import Followed
-from reattach.runtime.loop import settled_through
-from reattach.runtime.turn import Turn
-from reattach.stores.base import Busy, Lease, LeaseGone, RunRow
+from reattach.stores.base import Busy, Lease, RunRow
 
 
 class Handle:
@@ -38,6 +36,7 @@ class Handle:
         after: Read only, from here: "beginning", "tail" or a cursor; None follows as the consumer.
         on_gap: What to do where events cannot be had.
         consumer: Whose mark.
+        manual: Only `ack` and a transaction move it.
     """
 
     def __init__(
@@ -49,16 +48,20 @@ class Handle:
         after: str | None = None,
         on_gap: OnGap = "raise",
         consumer: str = "main",
+        manual: bool = False,
     ) -> None:
         self.engine = engine
         self.run_id = run_id
         self.needs: Needs | None = None
         """What the run needed when it was last read from the journal."""
         self.consumption: Consumption | None = None
+        self.unconfirmed: Consumption | None = None
+        """A reader that came to its end, and whose events are still being confirmed: its lease is kept."""
+        self.consumer = consumer
+        self.manual = manual
         self._row = row
         self._after = after
         self._on_gap = on_gap
-        self._consumer = consumer
         self._followed: Followed | None = None
 
     # the run ---------------------------------------------------------------------------------------------------------
@@ -80,7 +83,7 @@ class Handle:
                     row = engine.store.row(self._row.run)
                 except KeyError as error:
                     raise self._forgotten(self._row) from error
-            return row, outcomes.needs_in(engine.store, row, self._consumer)
+            return row, outcomes.needs_in(engine.store, row, self.consumer)
 
         self._row, self.needs = row, _ = await engine.post(work)
         self.run_id = row.run_id or self.run_id
@@ -125,36 +128,46 @@ class Handle:
         if self.consumption is not None:
             return self.consumption
         row = await self.row()
+        before, self.unconfirmed = self.unconfirmed, None
         lease: Lease | None = None
         try:
-            if self._after is None:
-                lease = await self._take(row)
-            return await self._begin(row, lease)
+            if before is not None and before.lease is not None and self.engine.holds(before.lease):
+                lease = before.lease
+            elif self._after is None:
+                lease = await self.take(row)
+            return await self._begin(row, lease, before)
         except BaseException:
             if lease is not None:
                 await self.engine.give_back(lease)
             raise
 
-    async def _take(self, row: RunRow) -> Lease:
-        taken = await self.engine.take(row.run, self._consumer)
+    async def take(self, row: RunRow) -> Lease:
+        """Take the consumer's lease.
+
+        Raises:
+            RunBusy: Somebody else has it.
+        """
+        taken = await self.engine.take(row.run, self.consumer)
         if isinstance(taken, Busy):
             raise self._busy(row, taken)
         return taken
 
-    async def _begin(self, row: RunRow, lease: Lease | None) -> Consumption:
+    async def _begin(self, row: RunRow, lease: Lease | None, before: Consumption | None) -> Consumption:
         engine = self.engine
         applied = shown = 0
         skip: Callable[[Event], bool] | None = None
         if lease is not None:
             applied, row = await engine.post(
-                lambda: (engine.store.applied(row.run, self._consumer), engine.store.row(row.run))
+                lambda: (engine.store.applied(row.run, self.consumer), engine.store.row(row.run))
             )
-            shown = self._shown(row, lease, applied)
+            shown = (
+                before.handed_out if before is not None and before.lease == lease else self._shown(row, lease, applied)
+            )
         else:
             skip = await self._skip(row, self._after or "beginning")
         followed = self._followed = await engine.follow(row.run, self._on_gap)
         self.consumption = Consumption(
-            followed.feed, engine.store, row.run, self.run_id, lease, applied, shown, engine.holds, skip
+            followed.feed, engine.store, row.run, self.run_id, lease, applied, shown, engine.holds, skip, self.manual
         )
         return self.consumption
 
@@ -163,13 +176,13 @@ class Handle:
 
         What was handed out by this very client, and nobody else in between, is known exactly.
         """
-        token, position = self.engine.shown.get((row.run, self._consumer), (0, applied))
+        token, position = self.engine.shown.get((row.run, self.consumer), (0, applied))
         return position if lease.token == token + 1 else row.committed.position
 
     def _busy(self, row: RunRow, busy: Busy) -> errors.RunBusy:
         holder = busy.holder
         return errors.RunBusy(
-            f"run {self.run_id!r} is already followed as consumer {self._consumer!r} by pid {holder.pid} on {holder.host} "
+            f"run {self.run_id!r} is already followed as consumer {self.consumer!r} by pid {holder.pid} on {holder.host} "
             f"since {busy.since:%Y-%m-%d %H:%M:%S} UTC.",
             run_id=self.run_id,
             key=row.key,
@@ -205,27 +218,41 @@ class Handle:
 
         return skip
 
+    async def end(self) -> None:
+        """The loop came to its end, or to an error; with ack="manual" what was handed out can still be confirmed."""
+        consumption = self.consumption
+        if consumption is None or consumption.lease is None or not consumption.unconfirmed:
+            await self.detach()
+            return
+        self.unconfirmed, self.consumption = consumption, None
+        await self.engine.to_the_end(self._leave)
+
     async def detach(self) -> None:
         """Stop reading; the run goes on. Twice is fine; never raises."""
-        if self.consumption is not None or self._followed is not None:
+        if self.consumption is not None or self.unconfirmed is not None or self._followed is not None:
             await self.engine.to_the_end(self._let_go)
 
     async def _let_go(self) -> None:
-        consumption, followed = self.consumption, self._followed
-        self.consumption = self._followed = None
+        consumption = self.consumption or self.unconfirmed
+        self.consumption = self.unconfirmed = None
         with anyio.CancelScope(shield=True):
             if consumption is not None and consumption.lease is not None:
                 lease = consumption.lease
                 self.engine.shown[lease.run, lease.consumer] = (lease.token, consumption.handed_out)
                 await self.engine.give_back(lease)  # what it noted is carried with it
-            if followed is not None:
+            await self._leave()
+
+    async def _leave(self) -> None:
+        followed, self._followed = self._followed, None
+        if followed is not None:
+            with anyio.CancelScope(shield=True):
                 followed.leave()
                 if followed.leaving:
                     await followed.wait_settled()
 
     def abandon(self) -> None:
         """Detach, some time, without waiting: the application dropped its handle. From any thread, also while collecting."""
-        consumption, engine = self.consumption, self.engine
+        consumption, engine = self.consumption or self.unconfirmed, self.engine
         if consumption is None or engine.pid != os.getpid() or engine.closed:
             return
         if consumption.lease is not None:
@@ -233,80 +260,11 @@ class Handle:
         engine.inbox(lambda: None if engine.closed else engine.spawn(self._detach_forgotten))
 
     async def _detach_forgotten(self) -> None:
-        lease = None if self.consumption is None else self.consumption.lease
+        consumption = self.consumption or self.unconfirmed
+        lease = None if consumption is None else consumption.lease
         if lease is not None:
             self.engine.abandoned.pop((lease.run, lease.consumer), None)
         await self._let_go()
-
-    # confirming ------------------------------------------------------------------------------------------------------
-
-    async def acknowledge(self, event: Event | None) -> None:
-        """Confirm up to an event, durably; None is the one in hand.
-
-        Raises:
-            UsageError: There is none in hand, or it is not an event that this reader was handed.
-            LeaseLost: Another process took the run over.
-        """
-        consumption = self.consumption
-        if consumption is None or consumption.lease is None:
-            raise errors.UsageError(
-                f"run {self.run_id!r} is not being read by a consumer; there is nothing to confirm.",
-                run_id=self.run_id,
-                hint="Confirm inside the loop over the run.",
-            )
-        position = self._position(consumption, event)
-        lease = consumption.lease
-        marked = self.engine.writer.post(lambda: self.engine.store.mark(lease, position))
-        try:
-            await settled_through(marked, self.engine.soon)
-        except LeaseGone as error:
-            raise self._lease_lost(str(error)) from error
-        finally:
-            if marked.exception() is None:
-                consumption.confirmed(position)
-
-    def _position(self, consumption: Consumption, event: Event | None) -> int:
-        if event is None:
-            if consumption.in_hand is None:
-                raise errors.UsageError(
-                    f"run {self.run_id!r}: no event is in hand.", run_id=self.run_id, hint="Confirm inside the loop."
-                )
-            return consumption.in_hand.position
-        if event.run_id != self.run_id or not 0 < event.position <= consumption.handed_out:
-            raise errors.UsageError(
-                f"event {event.id!r} was not handed out by this reader of run {self.run_id!r}.",
-                run_id=self.run_id,
-                hint="Confirm events that came out of this loop.",
-            )
-        return event.position
-
-    def _lease_lost(self, detail: str) -> errors.LeaseLost:
-        return errors.LeaseLost(
-            f"run {self.run_id!r} was taken over by another process ({detail}); nothing was confirmed.",
-            run_id=self.run_id,
-            hint="The other process sees these events.",
-        )
-
-    def turn(self) -> tuple[Turn, Consumption, Event]:
-        """Return a transaction for the event in hand, with its reader; nothing is begun yet.
-
-        Raises:
-            UsageError: No event is in hand.
-        """
-        consumption = self.consumption
-        if consumption is None or consumption.lease is None or consumption.in_hand is None:
-            raise errors.UsageError(
-                f"run {self.run_id!r}: a transaction confirms the event in hand, and there is none.",
-                run_id=self.run_id,
-                hint="Enter it inside the loop over the run.",
-            )
-        engine, event = self.engine, consumption.in_hand
-        lease, applied = consumption.lease, consumption.applied
-        return (
-            Turn(engine.turns, engine.store, lease, event.position, applied, engine.turn_limit),
-            consumption,
-            event,
-        )
 
     # asking ----------------------------------------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ def request(
 
 
 def attachable(
-    run_id: object, row: RunRow | None, consumer: str, after: str | None, ack: str, on_gap: str | None
+    run_id: object, row: RunRow | None, consumer: object, after: str | None, ack: str, on_gap: str | None
 ) -> None:
     """Check the arguments of an attach. A run that the journal knows needs no id yet.
 
@@ -58,10 +58,15 @@ def attachable(
     """
     if row is None and not run_id_good(run_id):
         raise errors.UsageError(f"run={str(run_id)[:80]!r} is no run id.", hint="Give the id as the server gave it.")
-    if consumer != "main":
-        raise errors.UsageError(f"consumer={consumer!r} is not in this version.", hint='There is "main".')
-    if ack != "auto":
-        raise errors.UsageError(f"ack={ack!r} is not in this version.", hint='There is "auto"; ack() confirms at once.')
+    if not isinstance(consumer, str) or not 0 < len(consumer) <= 255 or not consumer.isprintable():
+        raise errors.UsageError(f"consumer={str(consumer)[:80]!r}: a name of 1 to 255 visible characters is needed.")
+    if ack not in ("auto", "manual"):
+        raise errors.UsageError(f'ack={ack!r}: "auto" or "manual" is needed.')
+    if after is not None and (consumer != "main" or ack != "auto"):
+        raise errors.UsageError(
+            "after= only looks on and moves no mark; consumer= and ack= say whose mark is moved, and how.",
+            hint="Leave one of them out.",
+        )
     if on_gap not in (None, "raise", "snapshot", "continue"):
         raise errors.UsageError(f'on_gap={on_gap!r}: "raise", "snapshot" or "continue" is needed.')
     if after is not None and not after:
@@ -75,10 +80,10 @@ async def start(engine: Engine, key: str, request: str, digest: str) -> tuple[Ru
 
 
 def weighed(store: Store, rows: Sequence[RunRow]) -> Iterator[tuple[RunRow, int, bool]]:
-    """Yield each row with what its consumer confirmed and whether another of the rows continues it. Blocks on the journal."""
+    """Yield each row with what was confirmed and whether another of the rows continues it. Blocks on the journal."""
     continued = {(row.server, row.profile, row.continues) for row in rows if row.continues is not None}
     for row in rows:
-        yield row, store.applied(row.run, "main"), (row.server, row.profile, row.run_id) in continued
+        yield row, outcomes.confirmed(store, row.run), (row.server, row.profile, row.run_id) in continued
 
 
 async def rows(engine: Engine, unfinished: bool) -> list[tuple[RunRow, Needs]]:

@@ -106,12 +106,18 @@ def result_of(outcome: Outcome, key: str | None, cursor: str | None) -> object:
             )
 
 
+def confirmed(store: Store, run: int, consumer: str = "main") -> int:
+    """Return up to where a run is applied: "main" speaks for all its consumers, any other for itself."""
+    marks = store.consumers(run)
+    return min(marks.values(), default=0) if consumer == "main" else marks.get(consumer, 0)
+
+
 def needs_in(store: Store, row: RunRow, consumer: str = "main") -> Needs:
     """Return what a run needs from its application, as the journal has it. Blocks on the journal."""
     answered = row.status == Status.REQUIRES_ACTION and bool(
         store.continuing(row.server, row.profile, row.run_id or "")
     )
-    return needs_of(row, store.applied(row.run, consumer), answered=answered)
+    return needs_of(row, confirmed(store, row.run, consumer), answered=answered)
 
 
 def needs_of(row: RunRow, applied: int, *, answered: bool) -> Needs:
@@ -119,7 +125,7 @@ def needs_of(row: RunRow, applied: int, *, answered: bool) -> Needs:
 
     Args:
         row: The run.
-        applied: What its consumer confirmed.
+        applied: What was confirmed, see `confirmed`.
         answered: Whether the journal knows a run that continues it, or the intent of one.
     """
     if row.needs == "reconcile":

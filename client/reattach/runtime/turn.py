@@ -35,12 +35,18 @@ class Turn:
         store: The journal.
         lease: The consumer's, whose mark it moves.
         position: Of the event in hand, which it confirms.
-        expected: The mark before.
+        expected: The mark before; asked for on the writer's thread, since other threads may `ack` until then.
         limit: Seconds until it is rolled back.
     """
 
     def __init__(
-        self, turns: Turns, store: StoreType, lease: Lease, position: int, expected: int, limit: float = LIMIT
+        self,
+        turns: Turns,
+        store: StoreType,
+        lease: Lease,
+        position: int,
+        expected: Callable[[], int],
+        limit: float = LIMIT,
     ) -> None:
         self._turns = turns
         self._store = store
@@ -121,7 +127,7 @@ class Turn:
 
     def _serve(self) -> None:
         """On the writer's thread, or apart: begin, do what comes, end."""
-        transaction = self._store.begin(self._lease, expected=self._expected)
+        transaction = self._store.begin(self._lease, expected=self._expected())
         deadline = time.monotonic() + self._limit
         while True:
             try:
