@@ -50,7 +50,7 @@ async def test_ack_confirms_up_to_its_event_and_is_durable_when_it_returns(face,
     async with face.client(journal=journal, **args) as client:
         again = await collected(await begun(client))
     assert sequences(again) == [4, 5]
-    assert [event.redelivered for event in again][0]
+    assert again[0].redelivered
 
 
 async def test_ack_without_an_event_means_the_one_in_hand(face, journal):

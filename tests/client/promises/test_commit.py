@@ -111,7 +111,7 @@ async def test_a_loop_that_could_not_begin_leaves_no_lease_behind(face):
     server, args = in_memory()
     server.create()
     store = FailingStore(MemoryStore())
-    store.fail("applied", at=2)
+    store.fail("applied")
     async with face.client(journal=store, **args) as client:
         run = client.attach("run_1")
         with pytest.raises(errors.CommitFailed):
