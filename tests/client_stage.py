@@ -19,7 +19,7 @@ from mockserver_stage import OPEN
 from reattach.observe import Fact
 from reattach.testing import Beat, InlineWriter, MemoryServer, Seams, VirtualClock
 from reattach.testing.memory_server import URL
-from reattach_mockserver.scenarios.script import End, RawEvent, Say, Script, Status, Tool, Wait
+from reattach_mockserver.scenarios.script import Action, Ask, End, RawEvent, Say, Script, Status, Tool, Wait
 
 PATIENCE = 20.0  # seconds; only a broken client takes longer
 
@@ -40,7 +40,23 @@ SLOW = Script(name="slow", steps=(Say(text="one two three"), Wait(ms=3_600_000))
 FAILED = Script(
     name="failed", clock="virtual", steps=(Say(text="oh"), RawEvent(type="note", data={}), End(status="failed"))
 )
-SCRIPTS = {"words": WORDS, "slow": SLOW, "open": OPEN, "failed": FAILED}
+ASKS = Script(
+    name="asks",
+    clock="virtual",
+    steps=(
+        Say(text="may I? "),
+        Ask(
+            actions=(
+                Action(id="act_1", tool="restart", arguments={"service": "shop"}, thread="ops"),
+                Action(id="act_2", tool="clock", kind="client_tool"),
+            ),
+            approved=(Say(text="restarting"), End(result="restarted")),
+            rejected=(End(status="cancelled"),),
+        ),
+    ),
+)
+"""A run that pauses for an approval of a sub-agent and a tool of the client's."""
+SCRIPTS = {"words": WORDS, "slow": SLOW, "open": OPEN, "failed": FAILED, "asks": ASKS}
 
 
 class Facts:
