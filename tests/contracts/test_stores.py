@@ -8,6 +8,7 @@ import pytest
 
 from postgres_stage import Database, database
 from reattach.stores.base import Store
+from reattach.stores.jsonl import JsonlStore
 from reattach.stores.memory import MemoryStore
 from reattach.stores.postgres import PostgresStore
 from reattach.stores.sqlite import SqliteStore
@@ -22,6 +23,21 @@ class TestMemory(StoreContract):
     def open_store(self) -> Callable[[], Store]:
         store = MemoryStore()
         return lambda: opened(store)
+
+
+class TestJsonl(StoreContract):
+    @pytest.fixture
+    def open_store(self, tmp_path) -> Iterator[Callable[[], Store]]:
+        """Each a store object of its own on the same file, as two clients in one process have."""
+        stores: list[Store] = []
+
+        def another() -> Store:
+            stores.append(opened(JsonlStore(tmp_path / "runs.jsonl")))
+            return stores[-1]
+
+        yield another
+        for store in stores:
+            store.close()
 
 
 class TestSqlite(StoreContract):

@@ -137,7 +137,7 @@ def _events(store: Store, row: RunRow) -> Iterator[Event]:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from reattach.stores.sqlite.inspection import inspect
+    from reattach.stores.inspection import inspect
 
     path = journals.place(args, make=False)
     if not os.path.exists(path):

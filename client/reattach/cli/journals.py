@@ -26,7 +26,7 @@ def add_journal(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--journal",
         metavar="PATH",
-        help=f"the file that remembers (default: journal.db in ${HOME} or the user's data folder)",
+        help=f"the file that remembers, SQLite or ….jsonl (default: journal.db in ${HOME} or the user's data folder)",
     )
 
 

@@ -19,7 +19,7 @@ from reattach.cli import exits, following, journals, options
 from reattach.cli.display import Display, choose
 from reattach.runtime import jobs, listing, outcomes
 from reattach.stores.base import RunRow, Store
-from reattach.stores.sqlite.inspection import identity
+from reattach.stores.inspection import identity
 
 
 def add(subparsers: Any) -> None:

@@ -8,7 +8,15 @@ from reattach import errors
 from reattach.core.messages import Failure, Mark, Refusal, Why
 from reattach.model import Gap
 from reattach.policy import Policy
-from reattach.stores.base import StoreDamaged, StoreFailed, StoreForeign, StoreLocked, StoreNewer, StoreUnreachable
+from reattach.stores.base import (
+    StoreDamaged,
+    StoreFailed,
+    StoreForeign,
+    StoreLocked,
+    StoreNewer,
+    StoreTaken,
+    StoreUnreachable,
+)
 
 
 class Place(NamedTuple):
@@ -180,6 +188,11 @@ def of_fault(error: BaseException, journal: str) -> errors.ReattachError:
     match error:
         case errors.ReattachError():
             return error
+        case StoreTaken():
+            return errors.StoreBusy(
+                f"the journal {journal} is in use by {error}, and a JSONL journal is one process's at a time. Nothing was changed.",
+                hint="Stop the other, or use a SQLite file, which several processes may share.",
+            )
         case StoreLocked():
             return errors.StoreBusy(
                 f"the journal {journal} was held by another process for too long ({error}). Nothing was changed.",

@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from reattach.stores.jsonl import JsonlStore
 from reattach.stores.memory import MemoryStore
 from reattach.stores.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from reattach.stores.base import Store
 
-__all__ = ["MemoryStore", "SqliteStore", "open_store"]
+__all__ = ["JsonlStore", "MemoryStore", "SqliteStore", "open_store"]
 
 
 def open_store(journal: str | os.PathLike[str] | Store) -> Store:
     """Return the store of a journal's name, not opened yet; a store is returned as it is.
 
     Args:
-        journal: ":memory:", the path of a SQLite file, a PostgreSQL address, or a store.
+        journal: ":memory:", the path of a JSONL file (`….jsonl`) or of a SQLite file, a PostgreSQL address, or a store.
 
     Raises:
         ValueError: This version has no store of that kind.
@@ -40,11 +41,9 @@ def open_store(journal: str | os.PathLike[str] | Store) -> Store:
         raise ValueError(
             f'a journal at {scheme}:// is not in this version: give the path of a SQLite file, such as "runs.db"'
         )
-    if name.endswith(".jsonl"):
-        raise ValueError(f'{name!r}: a JSONL journal is not in this version: give a SQLite file, such as "runs.db"')
     if not name.strip():
         raise ValueError('a journal needs a name: give the path of a SQLite file, such as "runs.db"')
-    return SqliteStore(journal)
+    return JsonlStore(journal) if name.endswith(".jsonl") else SqliteStore(journal)
 
 
 def _postgres(url: str) -> Store:

@@ -42,6 +42,10 @@ class StoreUnreachable(StoreFailed):
     """The database's server is away, does not answer or lets nobody in."""
 
 
+class StoreTaken(StoreLocked):
+    """The journal is one process's at a time, and another has it; the text names it: "pid 4711 on HOST since T"."""
+
+
 class StoreDamaged(Exception):
     """The file is not a journal we can read. `moved_to` is where it was put aside; None: it was left where it is.
 

@@ -1,7 +1,8 @@
 """Stores across a fork: no call is in flight while the process is doubled, and the child lets go of what the parent has.
 
-SQLite's locks belong to a process, but its memory of them is copied: a child that went on, or opened the same file anew beside
-the inherited connections, would believe to hold locks that it has not (sqlite.org/howtocorrupt, section 2.6).
+A JSONL journal is one process's, and the child is another. SQLite's locks belong to a process, but its memory of them is copied: a
+child that went on, or opened the same file anew beside the inherited connections, would believe to hold locks that it has not
+(sqlite.org/howtocorrupt, section 2.6).
 """
 
 from __future__ import annotations

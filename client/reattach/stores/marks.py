@@ -99,9 +99,17 @@ class MarksFile:
     def __init__(self, path: Path, journal: bytes, mode: int) -> None:
         self._path = path
         self._mode = mode
-        head = _MAGIC + journal
-        self._head = head + crc32(head).to_bytes(4, "little")
+        self._journal = journal
         self._map = self._opened()
+
+    @staticmethod
+    def belongs(path: Path, journal: bytes) -> bool:
+        """Return whether the file is there and this journal's, so that it would not be replaced."""
+        try:
+            with path.open("rb") as file:
+                return file.read(_HEAD.size) == _head_of(journal) and path.stat().st_size >= _HEAD_BYTES
+        except FileNotFoundError:
+            return False
 
     def slots(self, number: int, whose: str, incarnation: int, token: int, position: int) -> Slots:
         """Return the slot pair of a lease, for its holder to note in; the file grows if it must."""
@@ -125,21 +133,20 @@ class MarksFile:
                 found = max(found, position)
         return found
 
+    def flush(self) -> None:
+        """Make what is noted durable."""
+        self._map.flush()
+
     def _opened(self) -> mmap.mmap:
-        try:
-            with self._path.open("rb") as file:
-                found = file.read(_HEAD.size)
-            if found == self._head and self._path.stat().st_size >= _HEAD_BYTES:
-                return self._mapped()
-        except FileNotFoundError:
-            pass
+        if self.belongs(self._path, self._journal):
+            return self._mapped()
         # Replaced by name, never in place: a process may still have the old one mapped.
         fresh = self._path.with_name(self._path.name + ".new")
         fresh.unlink(missing_ok=True)
         handle = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, self._mode)
         try:
             os.chmod(fresh, self._mode)
-            os.write(handle, self._head.ljust(_GROWTH, b"\0"))
+            os.write(handle, _head_of(self._journal).ljust(_GROWTH, b"\0"))
         finally:
             os.close(handle)
         os.replace(fresh, self._path)
@@ -179,3 +186,8 @@ class PrivateMarks:
     def newest(self, number: int, whose: str, incarnation: int, token: int) -> int:
         """Return 0: what others noted is in the journal, or nowhere."""
         return 0
+
+
+def _head_of(journal: bytes) -> bytes:
+    head = _MAGIC + journal
+    return head + crc32(head).to_bytes(4, "little")

@@ -264,7 +264,6 @@ async def test_a_read_only_journal_is_named(face, live, journal):
         ({"url": "http://user:hunter2@host"}, "give secrets by token="),
         ({"url": "http://host?x=1"}, "no query or fragment"),
         ({"journal": "postgresql://x"}, "not in this version"),
-        ({"journal": "x.jsonl"}, "not in this version"),
         ({"journal": " "}, "needs a name"),
         ({"profile": "openai"}, "is not known; there is 'native'"),
         ({"transport": "websocket"}, "not in this version"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from reattach.core.messages import Mark
 from reattach.stores import check, memory
 from reattach.stores.base import GapNote, Lease, LeaseGone, Refusal, Store, Write
+from reattach.stores.jsonl import JsonlStore, logfile
 from reattach.stores.leases import current_holder
 from reattach.stores.memory import MemoryStore
 from reattach.stores.sqlite import SqliteStore
@@ -120,6 +122,11 @@ def journals(kind: str, folder: str) -> list[Store]:
     if kind == "memory":
         store = MemoryStore()
         return [store, store]
+    if kind == "jsonl":
+        shared: list[Store] = [JsonlStore(Path(folder) / "runs.jsonl") for _ in range(2)]
+        for each in shared:
+            each.open()
+        return shared
     stores = [SqliteStore(Path(folder) / "runs.db") for _ in range(2)]
     for store in stores:
         store.open()
@@ -127,12 +134,13 @@ def journals(kind: str, folder: str) -> list[Store]:
     return list(stores)
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "jsonl"])
 @given(steps=STEPS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_interleaving_of_two_owners_leaves_no_hole(kind, steps):
     """Whoever commits what, when and under whichever token."""
-    with tempfile.TemporaryDirectory() as folder:
+    # The rules are asked here, not the disk.
+    with tempfile.TemporaryDirectory() as folder, patch.object(logfile, "_sync", lambda handle: None):
         stores = journals(kind, folder)
         try:
             play(stores, steps)

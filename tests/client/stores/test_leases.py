@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
 from reattach.stores import leases
 from reattach.stores.base import Busy, Holder, Lease
+from reattach.stores.jsonl import JsonlStore
 from reattach.stores.leases import current_holder, holder_json, holder_of, is_alive, taken
 from reattach.stores.memory import MemoryStore
 from reattach.stores.sqlite import SqliteStore
@@ -95,12 +97,13 @@ def test_a_lease_ends_with_its_holder_or_its_time(alive, now, held):
     assert taken(US, 100.0, now, lambda _: alive) is held
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "jsonl"])
 def test_the_time_is_the_wall_clocks(kind, tmp_path):
     """15 s are the caller's; a renewed lease ends 15 s after that."""
     now = [1_800_000_000.0]
     settings = {"wall": lambda: now[0], "alive": lambda _: None}
-    store = MemoryStore(**settings) if kind == "memory" else SqliteStore(tmp_path / "runs.db", **settings)
+    make = {"memory": MemoryStore, "sqlite": partial(SqliteStore, tmp_path / "runs.db")}
+    store = make.get(kind, partial(JsonlStore, tmp_path / "runs.jsonl"))(**settings)
     store.open()
     run = store.adopt(SERVER, PROFILE, "run_1").run
     lease = store.lease(run, "", US, 15.0)

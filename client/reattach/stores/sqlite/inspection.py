@@ -10,27 +10,15 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from reattach.stores.base import StoreDamaged
 from reattach.stores.entry import outcome_of
+from reattach.stores.inspection import Report
 from reattach.stores.sqlite.errors import BUSY_SECONDS, translating
 from reattach.stores.sqlite.schema import VERSION, version_of
 from reattach.stores.tables.runs import POSITION
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """What was counted, and every violation found, each a sentence."""
-
-    schema: int
-    runs: int = 0
-    events: int = 0
-    gaps: int = 0
-    marks: int = 0
-    violations: tuple[str, ...] = ()
 
 
 def identity(path: str) -> str:
