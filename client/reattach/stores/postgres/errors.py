@@ -8,7 +8,7 @@ from psycopg import errors as states
 from reattach.stores.base import StoreDamaged, StoreFailed, StoreLocked, StoreUnreachable
 from reattach.stores.postgres.address import scrubbed
 
-LOCK_SECONDS = 10  # how long a statement waits for another session's lock; a commit takes milliseconds
+LOCK_SECONDS = 5  # how long a statement waits for another session's lock; a commit takes milliseconds
 
 
 class Unanswered(psycopg.OperationalError):

@@ -3,7 +3,8 @@
 A connection that is lost while a transaction commits leaves it open whether it was kept. So each line has a *receipt*: a row of
 `reattach_meta` that every transaction writes first. Afterwards a new session waits until the old one's lock on the receipt is gone
 (the old session is ended, should the server not have noticed), and what stands in the receipt then tells: kept, or not at all; what
-was not kept is done again. Nobody waits longer than `PATIENCE`; after that the journal is found as it is, by whoever goes on.
+was not kept is done again. Nobody waits longer than `PATIENCE`, nor for one session longer than `ANSWER`; after that the journal is
+found as it is, by whoever goes on.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from reattach.stores.postgres.session import Connection, Session
 
 T = TypeVar("T")
 
-PATIENCE = 10.0
+PATIENCE = 20.0
 """Seconds until a call on a database that cannot be reached fails: a restart of the server takes less."""
+ANSWER = 8.0
+"""Seconds that a session may take for one transaction of ours; then it is given up for a new one."""
 _PAUSES = (0.02, 0.05, 0.1, 0.25)
 _TRIES = 10  # of work that another session was in the way of
 KEEP_DAYS = 30
@@ -74,7 +77,7 @@ class Line:
             session = self._connected(until)
             committing = False
             try:
-                with session.within(until - time.monotonic()):
+                with session.within(min(ANSWER, until - time.monotonic())):
                     session.execute("BEGIN")
                     result = work(session, self.sign(session))
                     committing = True
@@ -104,7 +107,7 @@ class Line:
         while True:
             session = self._connected(until)
             try:
-                with session.within(until - time.monotonic()):
+                with session.within(min(ANSWER, until - time.monotonic())):
                     if not whole:
                         return work(session)
                     session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -156,7 +159,7 @@ class Line:
             except StoreUnreachable as away:
                 raise StoreUnreachable(f"{unknown}{away}") from error
             try:
-                with session.within(until - time.monotonic()):
+                with session.within(min(ANSWER, until - time.monotonic())):
                     # The server may not have noticed, and hold the old transaction open with all its locks.
                     session.execute(
                         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ? AND backend_start::text = ?",

@@ -43,7 +43,7 @@ from reattach.stores.noted import Carried, LeaseRow, Noted, settle
 from reattach.stores.postgres import schema
 from reattach.stores.postgres.address import shown
 from reattach.stores.postgres.errors import lost, told, translated
-from reattach.stores.postgres.line import PATIENCE, Line
+from reattach.stores.postgres.line import ANSWER, PATIENCE, Line
 from reattach.stores.postgres.locks import lock_leases, lock_runs, locked
 from reattach.stores.postgres.session import SETTINGS, Session
 from reattach.stores.postgres.transaction import PostgresTransaction, TurnConnection
@@ -370,7 +370,7 @@ class PostgresStore:
         while True:
             session = line.session()
             try:
-                with session.within(until - time.monotonic()):
+                with session.within(min(ANSWER, until - time.monotonic())):
                     session.execute("RESET ALL")  # what the last block set for the session was not meant for this one
                     session.execute(SETTINGS)
                     (number,) = session.execute("SELECT txid_current()").fetchone()
@@ -416,7 +416,7 @@ class PostgresStore:
                 raise self._away(error) from error
             raise  # what the user put off to the end is the user's to see
         try:
-            with session.within(until - time.monotonic()):
+            with session.within(min(ANSWER, until - time.monotonic())):
                 same, touched = session.execute(_TAMPERED, (number,)).fetchone()
                 if not same:
                     raise ForbiddenSql(
