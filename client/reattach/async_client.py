@@ -46,7 +46,8 @@ class AsyncClient:
         headers: Sent with every request.
         ssl_context: TLS settings.
         proxy: A proxy's address.
-        http_client: Your own httpx.AsyncClient, used for everything and never closed by us.
+        http_client: Your own httpx.AsyncClient, used for everything and never closed by us; httpx2's will do as well. A
+            transport of yours goes into one.
         observer: Called with a frozen Fact for everything that happens.
 
     Raises:

@@ -147,6 +147,7 @@ def _wire(
     if not isinstance(transport, str):
         return lambda: transport
     if http_client is not None:
+        _check_client(http_client)
         if ssl_context is not None or proxy is not None:
             raise ValueError("http_client= has its own TLS and proxy settings; leave ssl_context= and proxy= out")
 
@@ -163,6 +164,27 @@ def _wire(
         return HttpWire(ssl_context=ssl_context, proxy=proxy)
 
     return http
+
+
+def _check_client(http_client: Any) -> None:
+    """Refuse what is no asynchronous client, by its shape: no class of a library decides anything.
+
+    Raises:
+        ValueError: It cannot carry our requests.
+    """
+    send = getattr(http_client, "send", None)
+    if inspect.iscoroutinefunction(send) and callable(getattr(http_client, "build_request", None)):
+        return
+    kind = type(http_client).__name__
+    if hasattr(http_client, "handle_async_request"):
+        wrong = f"a {kind} alone; a transport goes into a client"
+    elif callable(send):
+        wrong = f"a {kind}, which blocks"
+    else:
+        wrong = f"a {kind}, which is no client"
+    raise ValueError(
+        f"http_client= is {wrong}: give an httpx.AsyncClient(transport=…) or httpx2.AsyncClient(transport=…), or leave it out"
+    )
 
 
 async def _headers(setup: Setup) -> dict[str, str | bytes]:

@@ -20,6 +20,7 @@ HANG_UP = "reattach.hang_up"
 """The key in a response's extensions under which our own transport leaves the means to cut the connection."""
 
 CLOSE_TIMEOUT = 2.0  # seconds; a client that is not ours may want to say goodbye, over a line that nobody reads
+LEFT_CHUNKS = 1_000  # a double may have an endless body, and never wait
 
 
 class HttpStream:
@@ -117,3 +118,12 @@ class HttpStream:
                         await anext(self._chunks)
             with suppress(Exception):
                 await self._response.aclose()
+            if hang_up is None:
+                await self._unwind()
+
+    async def _unwind(self) -> None:
+        """End the generators through which a client that is not ours reads: a cancellation in the innermost ends them all."""
+        with anyio.CancelScope() as scope, suppress(Exception):
+            scope.cancel()
+            for _ in range(LEFT_CHUNKS):  # what is buffered comes without a wait that could be cancelled
+                await anext(self._chunks)
