@@ -1,0 +1,25 @@
+"""The pytest plugin: fixtures for whoever tests a client or an application. It is loaded for every pytest user.
+
+So nothing is imported here but pytest and the standard library; a fixture imports what it needs when a test asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from reattach_mockserver.playground import Playground
+
+
+@pytest.fixture
+def reattach_server() -> Iterator[Playground]:
+    """A reference server of this test's own, on a free port, in this process; see `reattach_mockserver.playground`."""
+    try:
+        from reattach_mockserver.playground import Playground
+    except ModuleNotFoundError as missing:
+        pytest.fail(f"reattach_server needs {missing.name}: pip install 'reattach[mockserver]'", pytrace=False)
+    with Playground() as server:
+        yield server
