@@ -56,6 +56,7 @@ class JsonlStore:
     """
 
     shared = False
+    transactions_apart = False
 
     def __init__(
         self, path: str | os.PathLike[str], *, wall: Callable[[], float] = time.time, alive: Alive = is_alive
