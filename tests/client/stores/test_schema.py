@@ -177,7 +177,7 @@ def test_open_store_goes_by_the_name(tmp_path):
     assert open_store(ready) is ready
 
 
-@pytest.mark.parametrize("name", ["postgresql://me:secret@db/runs", "redis://x", "", " "])
+@pytest.mark.parametrize("name", ["mysql://me:secret@db/runs", "redis://x", "", " "])
 def test_a_store_that_is_not_here_is_said_so(name):
     with pytest.raises(ValueError, match=re.escape('such as "runs.db"')) as caught:
         open_store(name)
