@@ -264,7 +264,7 @@ async def test_a_read_only_journal_is_named(face, live, journal):
         ({"url": "http://user:hunter2@host"}, "give secrets by token="),
         ({"url": "http://host?x=1"}, "no query or fragment"),
         ({"journal": "mysql://me:hunter2@x"}, "not in this version"),
-        ({"journal": "postgresql://u:hunter2@x:port/db"}, "invalid"),
+        ({"journal": "postgresql://u:hunter2@x/db?typo=1"}, "invalid"),
         ({"journal": " "}, "needs a name"),
         ({"profile": "openai"}, "is not known; there is 'native'"),
         ({"transport": "websocket"}, "not in this version"),
