@@ -21,7 +21,7 @@ from reattach.model import OnGap, Operation
 from reattach.observe import Observer
 from reattach.policy import Policy
 from reattach.profiles.base import Profile
-from reattach.runtime import authority, listing, reconciling
+from reattach.runtime import authority, listing, pruning, reconciling
 from reattach.runtime.engine import Engine
 from reattach.runtime.residence import Residence
 from reattach.runtime.setup import Seams, TransportName, check
@@ -174,6 +174,11 @@ class AsyncClient:
         """Give a person's word on a start whose outcome nobody here can know; see `Client.reconcile`."""
         engine = self._ready()
         await engine.during(reconciling.reconcile, engine, key, run_id)
+
+    async def prune(self, *, older_than: float) -> int:
+        """Remove the events of this server's runs that are done with; return of how many runs. See `Client.prune`."""
+        engine = self._ready()
+        return await engine.during(pruning.prune, engine, older_than)
 
     async def close(self) -> None:
         """End every socket, task and timer. Any state, any task, twice; who waits gets Closed; runs go on."""

@@ -18,7 +18,7 @@ from reattach.observe import Observer
 from reattach.policy import Policy
 from reattach.profiles.base import Profile
 from reattach.run import Run
-from reattach.runtime import authority, listing, reconciling
+from reattach.runtime import authority, listing, pruning, reconciling
 from reattach.runtime.host import Host, watch
 from reattach.runtime.setup import Seams, TransportName, check
 from reattach.stores.base import Store
@@ -222,6 +222,22 @@ class Client:
             UsageError: The journal has no such unanswered start, or the run belongs to another key. Nothing was changed.
         """
         self._host.call(reconciling.reconcile, self._host.engine(), key, run_id)
+
+    def prune(self, *, older_than: float) -> int:
+        """Remove the events of this server's runs that are done with, and give their room back; return of how many runs.
+
+        Key, run id, digest and outcome stay, so starting that work again is still attaching to it. A run keeps its events until
+        it has ended, every consumer that ever read it is at its end, and it needs nothing. Reading a pruned run again (`after=`, a
+        new consumer, `view()`) gives a gap in place of its events.
+
+        Args:
+            older_than: Seconds since the run settled.
+
+        Raises:
+            UsageError: That is no number of seconds.
+            CommitFailed, StoreBusy: The journal could not be written; what was removed until then stays removed, and is named.
+        """
+        return self._host.call(pruning.prune, self._host.engine(), older_than)
 
     def close(self) -> None:
         """End every socket, task and timer. Any state, any thread, twice; who waits gets Closed; runs go on."""

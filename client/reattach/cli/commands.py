@@ -22,7 +22,7 @@ BUILT_IN = {
     "follow": "go on with a run, after the last confirmed event",
     "runs": "list the runs in the journal and what they need",
     "cancel": "cancel a run and wait for the truth",
-    "journal": "show, export or check what is on disk",
+    "journal": "show, export, prune or check what is on disk",
 }
 
 

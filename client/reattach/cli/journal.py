@@ -1,6 +1,7 @@
-"""`reattach journal show | export | check`: what is on disk. Asks nobody and changes nothing.
+"""`reattach journal show | export | prune | check`: what is on disk. Asks no server.
 
-`show` is for people, `export` writes one JSON object an event, `check` verifies the whole file, also while others write it.
+`show` is for people, `export` writes one JSON object an event, `check` verifies the whole file, also while others write it. They
+change nothing; `prune` alone removes events, of runs that nobody needs anything of.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from reattach.cli import exits, journals, visible
 from reattach.cli.display import unencodable
+from reattach.cli.parser import span
 from reattach.model import Event
+from reattach.runtime import pruning
 from reattach.runtime.failures import of_fault
 from reattach.stores.base import RunRow, Store, StoreDamaged, StoreFailed, StoreNewer
 from reattach.stores.entry import event_of, outcome_of
@@ -27,10 +31,10 @@ def add(subparsers: Any) -> None:
     """Add the command and its own commands."""
     parser = subparsers.add_parser(
         "journal",
-        help="show, export or check what is on disk",
-        description="Look at the journal. Asks no server, changes nothing.",
+        help="show, export, prune or check what is on disk",
+        description="Look at the journal, or remove what nobody needs any more. Asks no server.",
     )
-    commands = parser.add_subparsers(dest="journal_command", metavar="show|export|check", required=True)
+    commands = parser.add_subparsers(dest="journal_command", metavar="show|export|prune|check", required=True)
     for name, text, work in (
         ("show", "a run's events, for people", _show),
         ("export", "a run's events, one JSON object a line", _export),
@@ -40,6 +44,23 @@ def add(subparsers: Any) -> None:
         journals.add_journal(each)
         each.in_any_order = True
         each.set_defaults(run=work)
+    prune = commands.add_parser(
+        "prune",
+        help="remove the events of runs that are done with",
+        description="Remove the events of runs that have ended, are confirmed to their end and need nothing. Their keys, ids and "
+        "outcomes stay: starting that work again is still attaching to it.",
+    )
+    prune.add_argument("file", metavar="FILE", nargs="?", help="the journal (default: as with --journal)")
+    prune.add_argument(
+        "--older-than",
+        type=span,
+        required=True,
+        metavar="TIME",
+        help="how long ago a run must have ended: a number with s, min, h or d, such as 30d",
+    )
+    journals.add_journal(prune)
+    prune.in_any_order = True
+    prune.set_defaults(run=_prune)
     check = commands.add_parser("check", help="verify the whole file", description="Verify the whole file, read only.")
     journals.add_journal(check)
     check.set_defaults(run=_check)
@@ -134,6 +155,25 @@ def _events(store: Store, row: RunRow) -> Iterator[Event]:
         for entry in entries:
             yield event_of(entry.element, row.run_id or "", entry.position)
         position = entries[-1].position
+
+
+def _prune(args: argparse.Namespace) -> int:
+    if args.file is not None:
+        if args.journal is not None:
+            raise exits.Declined("the journal is named twice, as FILE and by --journal")
+        args.journal = args.file
+    with journals.opened(args, make=False) as store:
+        count = 0
+        if store is not None:
+            try:
+                count = pruning.pruned(store, pruning.moment_before(datetime.now(UTC), args.older_than))
+            except (StoreDamaged, StoreFailed) as error:
+                raise of_fault(error, store.name) from error
+    if args.json:
+        print(json.dumps({"kind": "pruned", "journal": journals.place(args, make=False), "runs": count}))
+    else:
+        print(f"{'1 run' if count == 1 else f'{count} runs'} pruned: events removed; keys, ids and outcomes kept")
+    return exits.GOOD
 
 
 def _check(args: argparse.Namespace) -> int:

@@ -104,3 +104,18 @@ def seconds(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
     return value
+
+
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+
+
+def span(text: str) -> float:
+    """Return the seconds of a span of time with its unit, such as 30d; without one nobody knows what is meant."""
+    number = text.rstrip("smindh")
+    try:
+        value = float(number) * _UNITS[text[len(number) :]]
+    except (ValueError, KeyError):
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no span of time; say it with its unit: 90s, 10min, 12h, 30d")
+    return value

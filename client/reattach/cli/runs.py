@@ -50,7 +50,7 @@ def _listed(store: Store, url: str | None) -> list[tuple[RunRow, str]]:
     return [(row, _needs(row, applied, answered)) for row, applied, answered in listing.weighed(store, rows)]
 
 
-def _needs(row: RunRow, applied: int, answered: bool) -> str:
+def _needs(row: RunRow, applied: int | None, answered: bool) -> str:
     """Return what a run needs, with what it waits for."""
     needs: str = outcomes.needs_of(row, applied, answered=answered)
     if needs != "respond" or row.outcome is None:

@@ -79,7 +79,7 @@ async def start(engine: Engine, key: str, request: str, digest: str) -> tuple[Ru
     return row, await engine.post(lambda: outcomes.needs_in(engine.store, row))
 
 
-def weighed(store: Store, rows: Sequence[RunRow]) -> Iterator[tuple[RunRow, int, bool]]:
+def weighed(store: Store, rows: Sequence[RunRow]) -> Iterator[tuple[RunRow, int | None, bool]]:
     """Yield each row with what was confirmed and whether another of the rows continues it. Blocks on the journal."""
     continued = {(row.server, row.profile, row.continues) for row in rows if row.continues is not None}
     for row in rows:

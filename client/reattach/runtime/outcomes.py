@@ -106,10 +106,15 @@ def result_of(outcome: Outcome, key: str | None, cursor: str | None) -> object:
             )
 
 
-def confirmed(store: Store, run: int, consumer: str = "main") -> int:
-    """Return up to where a run is applied: "main" speaks for all its consumers, any other for itself."""
+def confirmed(store: Store, run: int, consumer: str = "main") -> int | None:
+    """Return up to where a run is applied, None if nobody ever confirmed an event of it.
+
+    "main" speaks for all consumers of the run, any other for itself.
+    """
     marks = store.consumers(run)
-    return min(marks.values(), default=0) if consumer == "main" else marks.get(consumer, 0)
+    if not any(marks.values()):
+        return None
+    return min(marks.values()) if consumer == "main" else marks.get(consumer, 0)
 
 
 def needs_in(store: Store, row: RunRow, consumer: str = "main") -> Needs:
@@ -120,7 +125,7 @@ def needs_in(store: Store, row: RunRow, consumer: str = "main") -> Needs:
     return needs_of(row, confirmed(store, row.run, consumer), answered=answered)
 
 
-def needs_of(row: RunRow, applied: int, *, answered: bool) -> Needs:
+def needs_of(row: RunRow, applied: int | None, *, answered: bool) -> Needs:
     """Return what a run needs from its application.
 
     Args:
@@ -136,9 +141,9 @@ def needs_of(row: RunRow, applied: int, *, answered: bool) -> Needs:
         return "follow"
     if row.status == Status.REQUIRES_ACTION and not answered and row.needs != "resolved" and _waits(row):
         return "respond"
-    if applied >= row.committed.position or (row.handed_out and applied == 0):
-        return "nothing"
-    return "follow"
+    if applied is None:
+        return "nothing" if row.handed_out or row.committed.position == 0 else "follow"
+    return "nothing" if applied >= row.committed.position else "follow"
 
 
 def _waits(row: RunRow) -> bool:

@@ -162,3 +162,30 @@ def test_a_damaged_journal_is_put_aside_and_the_command_goes_on(reattach, server
     assert said.code == 0
     assert "JournalDamaged" in said.err
     assert said.out == "one two three"
+
+
+def test_pruning_a_journal_keeps_what_a_key_means(reattach, server, play, home):
+    """The count; then the run is shown with what is missing, and starting the work again is still attaching to it."""
+    reattach("run", server.url, "--data", play("tools"), "--key", "old", "-q")
+    reattach("run", server.url, "--data", play("endless"), "--key", "goes-on", "--timeout", "1", "-q")
+    said = reattach("journal", "prune", home / "journal.db", "--older-than", "0s")
+    assert (said.code, said.out) == (0, "1 run pruned: events removed; keys, ids and outcomes kept\n")
+    assert "events are missing: they are no longer kept" in reattach("journal", "show", "old").out
+    assert reattach("journal", "check").code == 0
+    (told,) = reattach("journal", "prune", "--older-than", "0s", "--json").lines
+    assert (told["kind"], told["runs"]) == ("pruned", 0)
+    again = reattach("run", server.url, "--data", play("tools"), "--key", "old", "--json")
+    assert (again.code, again.lines[-1]["status"]) == (0, "completed")
+
+
+@pytest.mark.parametrize("words", [[], ["--older-than", "30"], ["--older-than", "-1d"], ["--older-than", "1y"]])
+def test_pruning_needs_an_age_with_its_unit(reattach, home, words):
+    assert reattach("journal", "prune", *words).code == 64
+    assert not home.exists()
+
+
+def test_pruning_a_journal_that_is_not_there_makes_none(reattach, home, tmp_path):
+    assert reattach("journal", "prune", "--older-than", "1d").out.startswith("0 runs pruned")
+    assert not home.exists()
+    assert reattach("journal", "prune", tmp_path / "none.db", "--older-than", "1d").code == 64
+    assert reattach("journal", "prune", "a.db", "--journal", "b.db", "--older-than", "1d").code == 64
