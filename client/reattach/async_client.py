@@ -39,7 +39,7 @@ class AsyncClient:
         journal: The file that remembers.
         token: The bearer token, or a function (also `async def`) that returns one; asked for at every attempt.
         profile: The vendor's dialect.
-        transport: How to connect.
+        transport: How events come.
         on_gap: What to do where events cannot be had.
         keep: What the journal keeps of an event; this version keeps all of it.
         policy: Patience and politeness.

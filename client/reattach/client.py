@@ -29,11 +29,11 @@ class Client:
     """One server and one journal. Thread-safe; opens on first use; use it in `with`, which closes it.
 
     Args:
-        url: The server's address, such as "http://127.0.0.1:8700".
+        url: The server's address, such as "http://127.0.0.1:8700"; "ws://…" is the same server, its events by WebSocket.
         journal: The file that remembers: the path of a SQLite file, ":memory:" (forgets: tests only), or a Store.
         token: The bearer token, or a function that returns one; it is asked for at every attempt.
         profile: The vendor's dialect: a name, or a Profile.
-        transport: How to connect; "auto" chooses.
+        transport: How events come: "sse", "websocket" (needs the extra `ws`), or "auto": by WebSocket if the address says so.
         on_gap: What to do where events cannot be had: "raise", go on from the server's "snapshot", or "continue" at the oldest
             event kept.
         keep: What the journal keeps of an event; this version keeps all of it.

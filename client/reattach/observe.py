@@ -16,11 +16,13 @@ from datetime import datetime
 class Fact:
     """One thing that happened to a run's subscription.
 
-    `name` is stable: "attach" (an attempt begins, after `cursor`), "attached" (`count`: the newest sequence that the server
-    has), "waiting" (the connection was lost; why is in `detail`), "committed" (`count` events), "release" (another version of
-    the agent executes the run: `detail`), "finished" (`detail`: the run's status), "failed", "lease" (another process follows,
-    or took over), and what a person may want to look at: "stall" (no event for long), "fast_loop" (attaches that bring
-    nothing), "declined" (the server streams no more, but the run goes on).
+    `name` is stable: "attach" (an attempt begins, after `cursor`), "first_message" (over WebSocket, the first after the socket
+    opened, which says only that a transport exists; `detail`: its type), "attached" (`count`: the newest sequence that the server
+    has), "closed" (over WebSocket; `detail`: the close code, whether it was clean, why; or "by us"), "waiting" (the connection was
+    lost; why is in `detail`), "committed" (`count` events), "release" (another version of the agent executes the run: `detail`),
+    "finished" (`detail`: the run's status), "failed", "lease" (another process follows, or took over), and what a person may want
+    to look at: "stall" (no event for long), "fast_loop" (attaches that bring nothing), "declined" (the server streams no more, but
+    the run goes on).
     """
 
     name: str

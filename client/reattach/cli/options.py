@@ -21,7 +21,10 @@ def add_client(parser: argparse.ArgumentParser) -> None:
     """Add the flags of a client."""
     parser.add_argument("--profile", metavar="P", help="the server's dialect (default: the run's, else native)")
     parser.add_argument(
-        "--transport", default="auto", metavar="T", help="how to connect: auto or sse (default: %(default)s)"
+        "--transport",
+        default="auto",
+        metavar="T",
+        help="how events come: auto, sse or websocket (default: %(default)s)",
     )
     parser.add_argument(
         "--give-up-after",

@@ -20,7 +20,15 @@ from reattach.core.pause import Pair
 from reattach.model import Event, Operation, Outcome, Status
 from reattach.wire.frame import Frame
 
-Told = Opened | Received | Closing | RefusedInput
+
+class Noted(NamedTuple):
+    """Something for the observer alone: a fact's name and detail."""
+
+    name: str
+    detail: str
+
+
+Told = Opened | Received | Closing | RefusedInput | Noted
 
 
 class Call(NamedTuple):
@@ -85,8 +93,24 @@ class Reader(Protocol):
         ...
 
 
+class Way(Protocol):
+    """One way to a run's events: how to ask, how to read what comes. A profile is itself its usual way."""
+
+    def attach(self, run_id: str, after: str | None) -> Call:
+        """Return the request for what comes after a cursor (None: from the beginning)."""
+        ...
+
+    def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> Refusal:
+        """Sort an answer that brings no events into the classes that the core knows."""
+        ...
+
+    def reader(self, run_id: str) -> Reader:
+        """Return a reader for one subscription."""
+        ...
+
+
 class Profile(Protocol):
-    """A vendor's dialect."""
+    """A vendor's dialect. One that speaks WebSocket too has an attribute `sockets`, a `Way`; see `socket_way`."""
 
     name: str
     contiguous: bool
@@ -199,3 +223,13 @@ class Profile(Protocol):
     def settled(self, run_id: str, event: Event) -> Outcome | None:
         """Return the outcome that a settling event tells, None for every other event."""
         ...
+
+
+def socket_way(profile: Profile) -> Way | None:
+    """Return the profile's WebSocket, None if it has none.
+
+    The way's `attach` names the subprotocol in a header, and its body is the first message. Its reader gets text messages as frames
+    of the event `message`, one that is not text as `binary`, and the server's close as `close` with `code` and `reason` in JSON.
+    """
+    way: Way | None = getattr(profile, "sockets", None)
+    return way

@@ -25,23 +25,22 @@ from reattach.core.fold import (
     ToolAnswered,
     ToolCalled,
 )
-from reattach.core.messages import Mark, Refusal, Why
+from reattach.core.messages import Mark, Refusal
 from reattach.core.pause import Pair
 from reattach.core.payload import instant, run_id_good
 from reattach.model import Event, Operation, Outcome, Status
 from reattach.profiles import native_acting
 from reattach.profiles.base import Call, Created, Listed, Reading, Unreadable
-from reattach.profiles.hints import retry_after
 from reattach.profiles.native_reader import NativeReader
+from reattach.profiles.native_refusals import refusal_of
+from reattach.profiles.native_socket import NativeSocket
 from reattach.profiles.native_values import (
     CURSOR,
     SETTLING,
     action,
     actions,
-    by_status,
     json_object,
     maybe,
-    maybe_int,
     outcome,
     quoted,
     replaced,
@@ -49,17 +48,6 @@ from reattach.profiles.native_values import (
     status_word,
     stored_text,
 )
-
-CODES: dict[str, Why] = {
-    "cursor_malformed": Why.CURSOR,
-    "cursor_foreign": Why.CURSOR,
-    "cursor_ahead": Why.AHEAD,
-    "cursor_expired": Why.EXPIRED,
-    "epoch_changed": Why.EPOCH,
-    "run_not_found": Why.NOT_FOUND,
-    "idempotency_in_flight": Why.BUSY,
-    "overloaded": Why.BUSY,
-}
 
 LARGEST = 2**63  # what a journal can keep as a whole number lies below
 
@@ -75,6 +63,7 @@ class Native:
     name = "native"
     contiguous = True
     key_hours = 24.0
+    sockets = NativeSocket()
 
     def __init__(self, *, keyed: bool = True) -> None:
         self.keyed = keyed
@@ -204,31 +193,7 @@ class Native:
 
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> Refusal:
         """Sort by the problem's code where there is one, else by the status."""
-        problem: dict[str, Any] = {}
-        if "json" in headers.get("content-type", ""):
-            try:
-                problem = json_object(body.decode("utf-8", "replace"))
-            except ValueError:
-                problem = {}
-        code = problem.get("code") if isinstance(problem.get("code"), str) else None
-        why = CODES.get(code or "") or by_status(status)
-        detail = problem.get("detail") or problem.get("title")
-        if not isinstance(detail, str) or not detail:
-            kind = headers.get("content-type", "no content type").partition(";")[0]
-            detail = f"HTTP {status} ({code or kind})"
-            if why is Why.FOREIGN:
-                detail = f"HTTP {status} with {kind} ({quoted(body)})"
-        return Refusal(
-            why,
-            detail,
-            status,
-            code,
-            retry_after(headers),
-            maybe(problem, "epoch"),
-            maybe_int(problem, "first_sequence"),
-            maybe_int(problem, "last_sequence"),
-            stored_text(problem, "run_id"),
-        )
+        return refusal_of(status, headers, body)
 
     def reader(self, run_id: str) -> NativeReader:
         """Return a reader for one subscription."""

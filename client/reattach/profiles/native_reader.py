@@ -66,8 +66,10 @@ class NativeReader:
             return None  # a newer server's frame; clients ignore what they do not know
         if frame.event == "stream.closing":
             return Closing(str(data.get("reason") or "max_age"))
-        if frame.event != "stream.attached":
-            return None
+        return self.attached(data) if frame.event == "stream.attached" else None
+
+    def attached(self, data: dict[str, Any]) -> Opened | Refused:
+        """Read where the stream begins."""
         cursor = maybe(data, "cursor")
         place = CURSOR.match(cursor) if cursor else None
         epoch = maybe(data, "epoch") or (place[1] if place else None)
@@ -97,25 +99,33 @@ class NativeReader:
             if not frame.id:
                 return None
             return Refusal(Why.FOREIGN, f"event {frame.id!r} is not JSON: {error}")
+        return self.arrival(told, frame.data, frame.id)
+
+    def arrival(self, told: dict[str, Any], stored: str, hint: str) -> Arrival | Refusal | None:
+        """Read one event.
+
+        Args:
+            told: The event's JSON object.
+            stored: Its text, as it came.
+            hint: The cursor that came beside it, "" for none.
+        """
         sequence = told.get("sequence")
         identity = told.get("id")
         type_ = told.get("type")
         if type(sequence) is not int or type(identity) is not str or type(type_) is not str or sequence < 1:
-            if not frame.id:
+            if not hint:
                 return None
-            return Refusal(Why.FOREIGN, f"event {frame.id!r} has no id, sequence and type")
+            return Refusal(Why.FOREIGN, f"event {hint!r} has no id, sequence and type")
         if not encodable(identity):
-            return Refusal(Why.FOREIGN, f"event {frame.id!r} has an id that cannot be kept: {identity[:80]!r}")
+            return Refusal(Why.FOREIGN, f"event {hint!r} has an id that cannot be kept: {identity[:80]!r}")
         epoch = self._epoch
         cursor = f"{epoch}.{sequence}"
-        if frame.id != cursor and frame.id:
-            place = CURSOR.match(frame.id)
+        if hint != cursor and hint:
+            place = CURSOR.match(hint)
             if place is not None and int(place[2]) != sequence:
-                return Refusal(
-                    Why.FOREIGN, f"the frame's id {frame.id!r} disagrees with its event's sequence {sequence}"
-                )
+                return Refusal(Why.FOREIGN, f"the frame's id {hint!r} disagrees with its event's sequence {sequence}")
             if place is not None:
-                epoch, cursor = place[1], frame.id  # no stated epoch, or another in mid-stream: admission says so
+                epoch, cursor = place[1], hint  # no stated epoch, or another in mid-stream: admission says so
         run_id = told.get("run_id")
         if run_id is not None and run_id != self._run_id:
             return Refusal(Why.FOREIGN, f"an event of another run ({run_id!r})")
@@ -139,13 +149,13 @@ class NativeReader:
                 sequence,
                 None if epoch is None else cursor,
                 identity,
-                digest_of(frame.data),
+                digest_of(stored),
                 type_,
                 kind,
                 text,
                 time if type(time) is str else None,
                 data,
-                frame.data,
+                stored,
                 True,
                 None if settling is None else outcome(self._run_id, settling, data, "event"),
             ),

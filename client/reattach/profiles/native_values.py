@@ -70,6 +70,53 @@ def json_object(text: str) -> dict[str, Any]:
     return value
 
 
+_space = re.compile(r"[ \t\n\r]*").match
+
+
+def json_members(text: str) -> dict[str, tuple[Any, str]]:
+    """Return the members of a text's JSON object, each with its own text as it came.
+
+    Raises:
+        ValueError: It is none, or nested more than 200 deep.
+    """
+    members: dict[str, tuple[Any, str]] = {}
+    try:
+        at = _after(text, 0, "{")
+        while text[at : at + 1] != "}":
+            if members:
+                at = _after(text, at, ",")
+            name, at = _scan(text, at)
+            if type(name) is not str:
+                raise ValueError("a member without a name")
+            begin = _after(text, at, ":")
+            value, at = _scan(text, begin)
+            members[name] = value, text[begin:at]
+            at = _end_of_space(text, at)
+    except StopIteration as error:
+        raise ValueError("not a JSON object") from error
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if _end_of_space(text, at + 1) != len(text):
+        raise ValueError("more than a JSON object")
+    many = len(text) > 2 * NESTING and text.count("{") + text.count("[") > NESTING
+    if many and _deep({name: value for name, (value, _) in members.items()}):
+        raise ValueError("nested too deeply")
+    return members
+
+
+def _after(text: str, at: int, mark: str) -> int:
+    """Return where the next token begins, past a mark that must be here."""
+    at = _end_of_space(text, at)
+    if text[at : at + 1] != mark:
+        raise ValueError("not a JSON object")
+    return _end_of_space(text, at + 1)
+
+
+def _end_of_space(text: str, at: int) -> int:
+    found = _space(text, at)
+    return at if found is None else found.end()
+
+
 def _deep(value: Any) -> bool:
     level: list[Any] = [value]
     for _ in range(NESTING):

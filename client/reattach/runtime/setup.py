@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 import anyio
@@ -21,7 +22,7 @@ from reattach.model import OnGap
 from reattach.observe import Observer
 from reattach.policy import Policy
 from reattach.profiles import named
-from reattach.profiles.base import Profile
+from reattach.profiles.base import Profile, Way, socket_way
 from reattach.runtime.clock import Clock, RealClock
 from reattach.runtime.engine import Engine, Step
 from reattach.runtime.failures import of_fault
@@ -31,6 +32,9 @@ from reattach.runtime.writer import ThreadWriter, Writer
 from reattach.stores import open_store
 from reattach.stores.base import Store, StoreDamaged
 from reattach.transports.base import Wire, WireRefused
+
+if TYPE_CHECKING:
+    from reattach.transports.client import ClientWire
 
 TransportName = Literal["auto", "sse", "websocket", "longpoll", "poll"]
 _ON_GAP: dict[str, OnGap] = {"raise": "raise", "snapshot": "snapshot", "continue": "continue"}
@@ -53,6 +57,7 @@ class Setup:
 
     server: str
     profile: Profile
+    way: Way | None
     store: Store
     token: Token
     headers: Mapping[str, str]
@@ -90,18 +95,23 @@ def check(
             raise ValueError(f'on_gap={on_gap!r}: "raise", "snapshot" or "continue" is needed')
         if keep != "events":
             raise ValueError(f'keep={keep!r} is not in this version; there is "events"')
-        if isinstance(transport, str) and transport not in ("auto", "sse"):
-            raise ValueError(f'transport={transport!r} is not in this version; there are "auto" and "sse"')
+        if isinstance(transport, str) and transport not in ("auto", "sse", "websocket"):
+            raise ValueError(f'transport={transport!r} is not in this version; there are "auto", "sse" and "websocket"')
+        server, dialect = address(url), named(profile)
+        socket = _is_socket(url, transport)
         return Setup(
-            server=address(url),
-            profile=named(profile),
+            server=server,
+            profile=dialect,
+            way=_socket_way(dialect) if socket else None,
             store=open_store(journal),
             token=token,
             headers=_own(headers),
             policy=policy,
             on_gap=_ON_GAP[on_gap],
             observer=observer,
-            wire=_wire(transport, ssl_context, proxy, http_client),
+            wire=_wire(
+                transport, ssl_context, proxy, http_client, ping_every=policy.idle_timeout / 3 if socket else None
+            ),
             seams=seams or Seams(),
         )
     except errors.ReattachError:
@@ -119,13 +129,35 @@ def address(url: object) -> str:
     parts = urlsplit(url) if isinstance(url, str) else None
     if parts is None or parts.scheme not in ("http", "https", "ws", "wss") or not parts.hostname:
         raise ValueError(f'url={url!r} is no address such as "http://127.0.0.1:8700"')
-    if parts.scheme in ("ws", "wss"):
-        raise ValueError(f"url={url!r}: WebSocket is not in this version; give the http address")
     if parts.query or parts.fragment:
         raise ValueError(f"url={url!r}: the server's address has no query or fragment")
     if parts.username is not None or parts.password is not None:
         raise ValueError("url: give secrets by token=, not in the address (the journal keeps the address)")
-    return urlunsplit((parts.scheme, parts.netloc.lower(), parts.path.rstrip("/"), "", ""))
+    scheme = {"ws": "http", "wss": "https"}.get(parts.scheme, parts.scheme)
+    return urlunsplit((scheme, parts.netloc.lower(), parts.path.rstrip("/"), "", ""))
+
+
+def _is_socket(url: str, transport: str | Wire) -> bool:
+    """Whether events come by WebSocket: the transport says so, or the address does.
+
+    Raises:
+        ValueError: They contradict each other, or the library for it is not installed.
+    """
+    by_address = urlsplit(url).scheme in ("ws", "wss")
+    if by_address and isinstance(transport, str) and transport not in ("auto", "websocket"):
+        raise ValueError(f"url={url!r} asks for WebSocket and transport={transport!r} for something else; change one")
+    if transport != "websocket" and not by_address:
+        return False
+    if isinstance(transport, str) and importlib.util.find_spec("websockets") is None:
+        raise ValueError("WebSocket needs the package 'websockets'; install it with: pip install 'reattach[ws]'")
+    return True
+
+
+def _socket_way(profile: Profile) -> Way:
+    way = socket_way(profile)
+    if way is None:
+        raise ValueError(f'profile={profile.name!r} has no WebSocket; leave transport="websocket" or ws:// out')
+    return way
 
 
 def _own(headers: object) -> dict[str, str]:
@@ -142,10 +174,24 @@ def _own(headers: object) -> dict[str, str]:
 
 
 def _wire(
-    transport: str | Wire, ssl_context: ssl.SSLContext | None, proxy: str | None, http_client: Any
+    transport: str | Wire,
+    ssl_context: ssl.SSLContext | None,
+    proxy: str | None,
+    http_client: Any,
+    *,
+    ping_every: float | None,
 ) -> Callable[[], Wire]:
+    """Return what makes the wire; `ping_every` is there exactly if streams are to be WebSockets."""
     if not isinstance(transport, str):
         return lambda: transport
+
+    def wired(http: ClientWire) -> Wire:
+        if ping_every is None:
+            return http
+        from reattach.transports.websocket import WebSocketWire
+
+        return WebSocketWire(http, ping_every=ping_every)
+
     if http_client is not None:
         _check_client(http_client)
         if ssl_context is not None or proxy is not None:
@@ -154,14 +200,14 @@ def _wire(
         def own() -> Wire:
             from reattach.transports.client import ClientWire
 
-            return ClientWire(http_client)
+            return wired(ClientWire(http_client))
 
         return own
 
     def http() -> Wire:
         from reattach.transports.http import HttpWire  # httpx costs 70 ms; only who connects pays
 
-        return HttpWire(ssl_context=ssl_context, proxy=proxy)
+        return wired(HttpWire(ssl_context=ssl_context, proxy=proxy))
 
     return http
 
@@ -260,6 +306,7 @@ async def serving(setup: Setup) -> AsyncIterator[tuple[Engine, errors.JournalDam
             writer=writer,
             wire=setup.wire(),
             profile=setup.profile,
+            way=setup.way,
             server=setup.server,
             headers=lambda: _headers(setup),
             policy=setup.policy,

@@ -57,7 +57,7 @@ from reattach.core.messages import (
 from reattach.core.rows_stream import WINDOW
 from reattach.core.state import Rules, State
 from reattach.model import Event, Gap, OnGap, Outcome
-from reattach.profiles.base import Unreadable
+from reattach.profiles.base import Noted, Unreadable
 from reattach.runtime import calls, failures
 from reattach.runtime.feed import End, Feed
 from reattach.runtime.shown import connection_of
@@ -65,7 +65,7 @@ from reattach.runtime.timers import Timers
 from reattach.stores.base import GapNote, Lease, RunRow, Write
 from reattach.stores.base import Refusal as WriteRefusal
 from reattach.stores.entry import event_from, event_of, gap_element, outcome_json
-from reattach.transports.base import Stream, WireLost, WireOversize, WireRefused
+from reattach.transports.base import Farewell, Stream, WireLost, WireOversize, WireRefused
 
 if TYPE_CHECKING:
     from reattach.runtime.engine import Engine
@@ -340,33 +340,39 @@ class Subscription:
 
     async def _attempt(self, number: int, after: str | None) -> None:
         engine = self._engine
-        call = engine.profile.attach(self._run_id, after)
+        call = engine.way.attach(self._run_id, after)
         request = await engine.calls.request(call, engine.policy.connect_timeout)
         stream = await engine.wire.stream(request, max_event_bytes=engine.policy.max_event_bytes)
         try:
             if stream.status == 204:
                 self._heard_of(number, Declined())
-            elif stream.status != 200 or stream.objection is not None:
+            elif stream.status not in (200, 101) or stream.objection is not None:
                 await self._refused(number, stream)
             else:
                 await self._read(number, stream)
         finally:
             with anyio.CancelScope(shield=True):
                 await stream.aclose()
+            if isinstance(stream, Farewell):
+                engine.tell(self._run_id, "closed", stream.farewell or "")
 
     async def _refused(self, number: int, stream: Stream) -> None:
         body = await stream.body(REFUSAL_BYTES)
-        if stream.status == 200:
+        if stream.status in (200, 101):
             begin = " ".join(body[:200].decode("utf-8", "replace").split())[:60]
-            refusal = Refusal(Why.FOREIGN, f'200 with {stream.objection} ("{begin}")', 200)
+            quote = f' ("{begin}")' if begin else ""
+            refusal = Refusal(Why.FOREIGN, f"{stream.status} with {stream.objection}{quote}", stream.status)
         else:
-            refusal = self._engine.profile.refusal(stream.status, stream.headers, body)
-        allowed = self._engine.policy.give_up_after
+            refusal = self._engine.way.refusal(stream.status, stream.headers, body)
+        self._heard_of(number, Refused(refusal, self._left()))
+
+    def _left(self) -> float | None:
+        """Return the seconds that the budget still has, None for endless."""
         left = self._timers.left("budget")
-        self._heard_of(number, Refused(refusal, allowed if left is None else left))
+        return self._engine.policy.give_up_after if left is None else left
 
     async def _read(self, number: int, stream: Stream) -> None:
-        reader = self._engine.profile.reader(self._run_id)
+        reader = self._engine.way.reader(self._run_id)
         reader.recall(self._recent)
         while True:
             batch = await stream.read()
@@ -381,7 +387,10 @@ class Subscription:
             if not any(isinstance(each, Received) for each in told):
                 self._heard_of(number, Heard(batch.growing))
             for each in told:
-                self._heard_of(number, each)
+                if isinstance(each, Noted):
+                    self._engine.tell(self._run_id, each.name, each.detail)
+                    continue
+                self._heard_of(number, each._replace(left=self._left()) if isinstance(each, Refused) else each)
                 if isinstance(each, Opened):
                     self._engine.tell(self._run_id, "attached", cursor=each.cursor, count=each.head or 0)
             if self._crowded:

@@ -2,7 +2,7 @@
 
 A `Wire` opens streams and makes finite calls; it knows HTTP, never a vendor, an event's meaning or a retry. Whatever goes wrong
 is one of the errors below, mapped from the library's in one place per transport, `from exc`. Implementations: `http.HttpWire`
-(httpx), `reattach.testing.Wire` (scripted). All bounds that the caller gives are kept by the implementation.
+(httpx), `websocket.WebSocketWire`, `reattach.testing.Wire` (scripted). All bounds that the caller gives are kept by them.
 
 To add a transport: one file here, one class with these three methods. What must hold of it is what tests/client/transports shows of
 `HttpWire`.
@@ -11,7 +11,7 @@ To add a transport: one file here, one class with these three methods. What must
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from reattach.wire.frame import Frame
 
@@ -90,7 +90,7 @@ class Stream(Protocol):
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
+        """The HTTP status; 101 is an open socket."""
         ...
 
     @property
@@ -100,7 +100,7 @@ class Stream(Protocol):
 
     @property
     def objection(self) -> str | None:
-        """Why a 200 is not an event stream we can read (content type, content coding), else None."""
+        """Why a 200 is not an event stream, or a 101 not a socket, that we can read, else None."""
         ...
 
     async def read(self) -> Batch | None:
@@ -123,6 +123,14 @@ class Stream(Protocol):
     async def aclose(self) -> None:
         """Close the connection at once. Never raises, never waits for the other side."""
         ...
+
+
+@runtime_checkable
+class Farewell(Protocol):
+    """A stream that can say how it ended, as a WebSocket can."""
+
+    farewell: str | None
+    """The close code, whether it was clean and why; None while it is open."""
 
 
 class Wire(Protocol):

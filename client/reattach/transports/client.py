@@ -45,13 +45,21 @@ class ClientWire:
 
     async def stream(self, request: Request, *, max_event_bytes: int) -> Stream:
         """Send the request and return when the response's head is here; see the seam."""
+        response = await self.answer(request)
+        return HttpStream(response, max_event_bytes=max_event_bytes, timeout=request.timeout)
+
+    async def answer(self, request: Request) -> Any:
+        """Send the request and return the library's response when its head is here; whoever gets it closes it.
+
+        Raises:
+            WireLost, WireRefused: As `stream`.
+        """
         progress = _Progress()
         try:
             with anyio.fail_after(request.timeout):
-                response = await self._send(request, progress)
+                return await self._send(request, progress)
         except TimeoutError as exc:
             raise WireLost(f"no answer within {request.timeout:g} s", definite=progress.definite) from exc
-        return HttpStream(response, max_event_bytes=max_event_bytes, timeout=request.timeout)
 
     async def call(self, request: Request) -> Response:
         """Make one finite request; see the seam.

@@ -21,6 +21,7 @@ from reattach.transports.client import ClientWire
 from reattach.transports.link import Link
 from reattach.transports.proxies import Routes
 from reattach.transports.stream import HANG_UP
+from reattach.transports.tunnel import TunnelLink
 
 
 @cache
@@ -85,7 +86,11 @@ class FreshTransport(httpx.AsyncBaseTransport):
         if url.scheme not in ("http", "https") or not url.host:
             raise httpcore.UnsupportedProtocol(f"{str(url)!r} is not an http or https URL")
         proxy = self._routes.proxy(url)
-        link = Link(coalesce=proxy is None)
+        link = self._tunnel(proxy) if url.scheme == "http" and "upgrade" in request.headers else None
+        if link is not None:
+            proxy = None  # from here on it is as if there were none
+        else:
+            link = Link(coalesce=proxy is None)
         self._links.add(link)
 
         async def hang_up() -> None:
@@ -116,6 +121,13 @@ class FreshTransport(httpx.AsyncBaseTransport):
         """Close every connection that is still open."""
         while self._links:
             await self._links.pop().hang_up()
+
+    def _tunnel(self, proxy: str | None) -> Link | None:
+        """Return the way through a proxy that would forward a request, and not the upgrade in it."""
+        to = None if proxy is None else httpx.Proxy(proxy)
+        if to is None or to.url.scheme not in ("http", "https"):
+            return None
+        return TunnelLink(to, (self._ssl_context or shared_ssl_context()) if to.url.scheme == "https" else None)
 
     def _connection(self, url: httpx.URL, proxy: str | None, link: Link) -> Any:
         """Return what sends one request: a bare connection, or httpcore's pool where a proxy has to be spoken to."""
