@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from reattach.cli import exits, following, journals, options
+from reattach.cli import endings, exits, following, journals, options
 from reattach.cli.display import Display, choose
 from reattach.cli.parser import seconds
 from reattach.model import Status
@@ -57,4 +57,6 @@ def _cancel(args: argparse.Namespace, store: Store, display: Display) -> int:
             outcome = found.cancel(timeout=args.timeout)
             display.waiting("")
     display.ended(outcome)
+    for line in endings.effects(outcome) if outcome.status is not Status.CANCELLED else ():
+        display.note(line)  # too late is not undone either
     return exits.GOOD if outcome.status is Status.CANCELLED else exits.of_status(outcome.status)

@@ -22,6 +22,8 @@ BUILT_IN = {
     "follow": "go on with a run, after the last confirmed event",
     "runs": "list the runs in the journal and what they need",
     "cancel": "cancel a run and wait for the truth",
+    "respond": "answer what a paused run waits for, and show how it goes on",
+    "reconcile": "say what became of a start whose answer was lost",
     "journal": "show, export, prune or check what is on disk",
 }
 

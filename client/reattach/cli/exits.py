@@ -44,7 +44,7 @@ def of_error(error: BaseException) -> int:
             return NOT_KNOWN
         case errors.UsageError():
             return USAGE
-        case errors.ActionRequired() | errors.AmbiguousOutcome():
+        case errors.ActionRequired() | errors.AmbiguousOutcome() | errors.ActionsUnanswered() | errors.ApprovalStale():
             return WAITS
         case errors.RunNotCompleted():
             return BAD

@@ -57,7 +57,7 @@ def handle(client: Client, which: str, row: RunRow | None, display: Display) -> 
     if row is None or row.run_id is not None:
         return client.attach(which if row is None else row.run_id or "")
     # Its start was never answered: the same key is sent again, now, so that the run has an id to show.
-    (unanswered,) = [run for run in client.runs() if run.key == row.key]
+    (unanswered,) = [run for run in client.runs() if (known := run._known(client._host)) and known.run == row.run]
     with watched(display):
         display.waiting(f"starting again: waiting for {row.server}")
         unanswered.status()
@@ -161,6 +161,10 @@ def advice(error: Exception, run: str) -> str:
             return f"To go on nevertheless: reattach follow {run} --on-gap snapshot (or continue)"
         case errors.NotAuthorized():
             return f"Set REATTACH_TOKEN or name a variable with --token-env, then: reattach follow {run}"
+        case errors.ActionsUnanswered() | errors.ApprovalStale():
+            return f"To be asked for each: reattach respond {run}"
+        case errors.AmbiguousOutcome():
+            return f"To say what became of it: reattach reconcile {run} --run ID (or --not-created)"
         case errors.ReconnectExhausted() | errors.WaitTimeout() | errors.StoreError():
             return f"Again: reattach follow {run}"
         case _:

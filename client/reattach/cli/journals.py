@@ -14,11 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from reattach.cli import exits, visible
+from reattach.runtime import jobs
 from reattach.runtime.setup import address, open_journal
 from reattach.stores import open_store
 from reattach.stores.base import RunRow, Store
 
 HOME = "REATTACH_HOME"
+DIGITS = 12
+"""So much of a digest names answers to a pause that are on their way."""
 
 
 def add_journal(parser: argparse.ArgumentParser) -> None:
@@ -96,13 +99,15 @@ def find(store: Store, which: str, *, url: str | None = None, profile: str | Non
         Declined: Several match.
     """
     rows = store.rows(None if url is None else server(url), profile)
+    # A key names a job; the run that is meant is its newest, since the ones before were answered.
     for matches in (
         [row for row in rows if row.run_id == which],
         [row for row in rows if row.key == which],
-        [row for row in rows if (row.run_id or "").startswith(which) or (row.key or "").startswith(which)],
+        [row for row in rows if any(known.startswith(which) for known in (row.run_id or "", row.key or "", name(row)))],
     ):
         if len(matches) == 1:
-            return matches[0]
+            by_id = (matches[0].run_id or "").startswith(which)
+            return matches[0] if by_id else jobs.newest(store, matches[0])
         if matches:
             several = ", ".join(name(row) + (f" of {row.server}" if url is None else "") for row in matches[:5])
             more = f" and {len(matches) - 5} more" if len(matches) > 5 else ""
@@ -151,5 +156,10 @@ def server(url: str) -> str:
 
 
 def name(row: RunRow) -> str:
-    """Return what a person would type for a run: its key, else its id."""
-    return row.key or row.run_id or "-"
+    """Return what a person would type for a run: its key, else its id; for answers on their way the start of their digest."""
+    return row.key or row.run_id or (row.request_sha256 or "-")[:DIGITS]
+
+
+def unanswered(row: RunRow) -> bool:
+    """Whether this is a response to a pause whose create was not answered: it has neither key nor id."""
+    return row.key is None and row.run_id is None

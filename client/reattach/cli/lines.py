@@ -110,10 +110,24 @@ class Lines:
                 tool=action.tool,
                 arguments=action.arguments,
                 expires_at=None if action.expires_at is None else action.expires_at.isoformat(),
+                thread=action.thread,
             )
         status = "paused" if outcome.status is Status.REQUIRES_ACTION else outcome.status.value
         problem = outcome.problem
-        told = {} if problem is None else {"problem": {"code": problem.code, "message": problem.message}}
+        told: dict[str, Any] = {}
+        if problem is not None:
+            told["problem"] = {"code": problem.code, "message": problem.message}
+        if outcome.status is Status.CANCELLED and outcome.operations:
+            told["operations"] = [
+                {
+                    "id": each.id,
+                    "tool": each.tool,
+                    "status": each.status,
+                    "reversible": each.reversible,
+                    "external": each.external,
+                }
+                for each in outcome.operations
+            ]
         self.emit("finished", status=status, result=outcome.result, evidence=outcome.evidence, **told)
 
     def failed(self, error: Exception, advice: str) -> None:

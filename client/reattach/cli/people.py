@@ -13,9 +13,9 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from typing import TextIO
 
-from reattach.cli import exits, visible
+from reattach.cli import endings, exits, visible
 from reattach.cli.status_line import StatusLine
 from reattach.core.fold import Change, ToolAnswered, ToolCalled
 from reattach.model import Connection, Event, Outcome, Status
@@ -206,7 +206,7 @@ class People:
         run = f"run {outcome.run_id}"
         match outcome.status:
             case Status.COMPLETED:
-                result = "" if outcome.result is None else f": {_json(outcome.result)}"
+                result = "" if outcome.result is None else f": {endings.value(outcome.result)}"
                 again = (
                     "" if self._events or self._terminal else " (all of it was shown before; --from beginning shows it)"
                 )
@@ -215,16 +215,13 @@ class People:
                 problem = outcome.problem
                 self._say(f"{run} failed" + (f" ({problem.code}: {problem.message})" if problem else ""))
             case Status.REQUIRES_ACTION:
-                self._say(f"{run} waits for you (this version cannot send answers; give them at the server):")
-                for action in outcome.required_actions:
-                    until = f", until {action.expires_at:%Y-%m-%d %H:%M:%S} UTC" if action.expires_at else ""
-                    self._say(f"  {action.id}  {action.kind} of {action.tool} {_json(action.arguments)}{until}")
+                for line in endings.waits(outcome):
+                    self._say(line)
             case status:
                 self._say(f"{run} {status.value}")
-        for each in outcome.operations:
-            undone = {True: "can be undone", False: "cannot be undone", None: "not known whether it can be undone"}
-            doubt = "in doubt: ask the one who did it" if each.status == "unknown" else each.status
-            self._say(f"  {each.tool or 'operation'}  {each.id}  {doubt}, {undone[each.reversible]}")
+        if outcome.status is Status.CANCELLED:
+            for line in endings.effects(outcome):
+                self._say(line)
 
     def failed(self, error: Exception, advice: str) -> None:
         """See `Display.failed`."""
@@ -241,7 +238,3 @@ class People:
 
 def _events(count: int) -> str:
     return "1 event" if count == 1 else f"{count} events"
-
-
-def _json(value: Any) -> str:
-    return visible.line(json.dumps(value, ensure_ascii=False), 400)

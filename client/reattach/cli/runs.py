@@ -14,6 +14,7 @@ from reattach.runtime import listing, outcomes
 from reattach.stores.base import RunRow, Store
 from reattach.stores.entry import outcome_of
 
+_NEXT = {"follow": "follow {}", "respond": "respond {}", "reconcile": "reconcile {} --run ID (or --not-created)"}
 _DROPPED_FIRST = ("AGE", "CURSOR", "SERVER", "STATUS", "KEY")  # where the terminal is too narrow
 
 
@@ -80,7 +81,7 @@ def _table(shown: list[tuple[RunRow, str]], *, columns: int | None) -> str:
     several = len({row.server for row, _ in shown}) > 1
     table = {
         "RUN": [row.run_id or "-" for row, _ in shown],
-        "KEY": [row.key or "-" for row, _ in shown],
+        "KEY": [row.key or (journals.name(row) if journals.unanswered(row) else "-") for row, _ in shown],
         "SERVER": [row.server for row, _ in shown],
         "STATUS": [(row.status or "unknown").replace("_", " ") for row, _ in shown],
         "CURSOR": [row.committed.cursor or "-" for row, _ in shown],
@@ -119,5 +120,8 @@ def _closing(listed: list[tuple[RunRow, str]], shown: list[tuple[RunRow, str]]) 
     finished = len(listed) - len(needing)
     hint = "" if len(shown) == len(listed) else " (--all)"
     told = f"{len(needing)} need{'s' if len(needing) == 1 else ''} something, {finished} finished{hint}."
-    follow = next((row for row, needs in needing if needs == "follow"), None)
-    return told if follow is None else f"{told}     Next: reattach follow {follow.run_id or follow.key}"
+    for word, form in _NEXT.items():
+        for row, needs in needing:
+            if needs.partition(":")[0] == word:
+                return f"{told}     Next: reattach {form.format(row.run_id or journals.name(row))}"
+    return told

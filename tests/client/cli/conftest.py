@@ -37,6 +37,18 @@ steps:
   - ask: [{id: act_1, kind: approval, tool: restart, arguments: {service: shop}}]
     approved: [{say: "Restarted.", split: whole}]
 """,
+    "asks-two": """
+reattach: scenario/1
+name: asks-two
+clock: virtual
+steps:
+  - {say: "May I? ", split: whole}
+  - ask:
+      - {id: act_1, kind: approval, tool: refund, arguments: {cents: 999}, thread: billing, operation_id: op_1}
+      - {id: act_2, kind: client_tool, tool: clock, arguments: {}}
+    approved: [{say: "Refunded.", split: whole}, {end: completed, result: {refunded: true}}]
+    rejected: [{say: "Then not.", split: whole}, {end: completed, result: {refunded: false}}]
+""",
     "endless": """
 reattach: scenario/1
 name: endless

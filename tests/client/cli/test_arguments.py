@@ -42,7 +42,8 @@ from reattach.cli import commands
         (["journal", "check"], "no journal"),
         (["runs", "--journal", "/nowhere/at/all.db"], "no journal"),
         (["cancel", "nobody"], "reattach cancel URL nobody"),
-        (["respond", "run_1"], "no command 'respond'"),
+        (["respond", "run_1"], "the journal knows no run 'run_1'"),
+        (["reconcil"], "no command 'reconcil', did you mean 'reconcile'?"),
     ],
 )
 def test_a_wrong_command_line_exits_64_and_says_what_is_wrong(reattach, words, told):

@@ -252,8 +252,8 @@ def test_the_token_comes_from_the_environment_and_is_never_shown(home, reattach,
         assert b"s3cr3t" not in (home / "journal.db").read_bytes()
 
 
-def test_a_pause_says_what_it_waits_for_and_what_this_version_cannot(reattach, server, play):
+def test_a_pause_says_what_it_waits_for(reattach, server, play):
     said = reattach("run", server.url, "--data", play("asks"), "--key", "asked")
     assert said.code == 4
-    assert "waits for you (this version cannot send answers; give them at the server):" in said.err
+    assert "waits for you:" in said.err
     assert 'act_1  approval of restart {"service": "shop"}' in said.err
