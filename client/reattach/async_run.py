@@ -366,16 +366,15 @@ class _Leaving(AbstractAsyncContextManager[AsyncTransaction]):
             reading.repeat()  # unless it is committed
             soon = handle.engine.soon
             if kind is not None:
-                await settled_through(
-                    turn.rollback(), soon
-                )  # half left is worse than late: the writer waits for this turn
+                # Half left is worse than late: the writer waits for this turn.
+                await settled_through(turn.rollback(), soon)
                 return
             committed = turn.commit()
             try:
                 await settled_through(committed, soon)
             finally:
                 if committed.exception() is None:
-                    reading.confirmed(event.position)
+                    reading.confirmed(event.position, event.cursor)
         finally:
             handle.engine.leave_turn(owner)
 

@@ -440,7 +440,7 @@ class _Leaving(AbstractContextManager[Transaction]):
             finally:
                 concurrent.futures.wait([committed])  # interrupted, it is being written all the same
                 if committed.exception() is None:
-                    reading.confirmed(event.position)
+                    reading.confirmed(event.position, event.cursor)
         finally:
             handle.engine.leave_turn(owner)
 

@@ -78,6 +78,8 @@ def client(args: argparse.Namespace, url: str, store: Store, profile: str, displ
         patience = args.timeout if patience is None else min(patience, args.timeout)
 
     def tell(fact: Fact) -> None:
+        if fact.name in ("received", "applied"):
+            return  # each event's own instants would drown its text
         counted = f" {fact.count}" if fact.count else ""
         display.note(f"{fact.at:%H:%M:%S.%f} {fact.name}{counted} {fact.cursor or ''} {fact.detail}".rstrip())
 

@@ -32,8 +32,7 @@ async def acknowledge(handle: Handle, event: Event | None) -> None:
             run_id=handle.run_id,
             hint="Confirm inside the loop over the run.",
         )
-    position = _position(handle, consumption, event)
-    await _mark(handle, consumption.lease, position, consumption)
+    await _mark(handle, consumption.lease, _chosen(handle, consumption, event), consumption)
     if handle.unconfirmed is consumption and not consumption.unconfirmed:
         await handle.detach()
 
@@ -45,19 +44,20 @@ async def _afterwards(handle: Handle, event: Event) -> None:
     _check(handle, event, handed_out)
     lease = await handle.take(row)
     try:
-        await _mark(handle, lease, event.position, None)
+        await _mark(handle, lease, event, None)
     finally:
         handle.engine.shown[row.run, handle.consumer] = (lease.token, handed_out)
         await handle.engine.to_the_end(handle.engine.give_back, lease)
 
 
-async def _mark(handle: Handle, lease: Lease, position: int, consumption: Consumption | None) -> None:
+async def _mark(handle: Handle, lease: Lease, event: Event, consumption: Consumption | None) -> None:
     store = handle.engine.store
 
     def work() -> None:
-        store.mark(lease, position)
+        store.mark(lease, event.position)
         if consumption is not None:
-            consumption.confirmed(position)  # in the writer's turn, so that a transaction that comes next knows it
+            # In the writer's turn, so that a transaction that comes next knows it.
+            consumption.confirmed(event.position, event.cursor)
 
     try:
         await settled_through(handle.engine.writer.post(work), handle.engine.soon)
@@ -69,16 +69,15 @@ async def _mark(handle: Handle, lease: Lease, position: int, consumption: Consum
         ) from error
 
 
-def _position(handle: Handle, consumption: Consumption, event: Event | None) -> int:
+def _chosen(handle: Handle, consumption: Consumption, event: Event | None) -> Event:
     if event is not None:
         _check(handle, event, consumption.handed_out)
-        return event.position
-    in_hand = consumption.in_hand
-    if in_hand is None:
+        return event
+    if consumption.in_hand is None:
         raise errors.UsageError(
             f"run {handle.run_id!r}: no event is in hand.", run_id=handle.run_id, hint="Confirm inside the loop."
         )
-    return in_hand.position
+    return consumption.in_hand
 
 
 def _check(handle: Handle, event: Event, handed_out: int) -> None:

@@ -42,6 +42,7 @@ class Consumption:
         holds: Whether the lease is still ours.
         skip: Says of an event whether a reader that began in the middle does not want it.
         manual: Asking for the next event confirms nothing; only `ack` and a transaction do.
+        applied_told: Is told of what was confirmed: how many events, and the last one's cursor.
     """
 
     def __init__(
@@ -56,10 +57,12 @@ class Consumption:
         holds: Callable[[Lease], bool],
         skip: Callable[[Event], bool] | None = None,
         manual: bool = False,
+        applied_told: Callable[[int, str | None], None] | None = None,
     ) -> None:
         self.feed = feed
         self.lease = lease
         self.manual = manual
+        self._applied_told = applied_told
         self.in_hand: Event | None = None
         self._store = store
         self._run = run
@@ -216,13 +219,13 @@ class Consumption:
         if self.manual:
             return
         self.in_hand = None
-        self._applied = event.position
         if self.lease is not None:
             self._store.note(self.lease, event.position)
+        self._apply(event.position, event.cursor)
 
-    def confirmed(self, position: int) -> None:
-        """A durable mark was written: events up to this position are confirmed. From any thread."""
-        self._applied = max(self._applied, position)
+    def confirmed(self, position: int, cursor: str | None) -> None:
+        """A durable mark was written: events up to this position, with this cursor, are confirmed. From any thread."""
+        self._apply(position, cursor)
         event = self.in_hand
         if event is not None and event.position <= position:
             self._again = False
@@ -230,6 +233,14 @@ class Consumption:
                 not self.manual
             ):  # there the reader may be at the next event already; what is confirmed twice does no harm
                 self.in_hand = None
+
+    def _apply(self, position: int, cursor: str | None) -> None:
+        count = position - self._applied
+        if count <= 0:
+            return
+        self._applied = position
+        if self._applied_told is not None and self.lease is not None:
+            self._applied_told(count, cursor)
 
     @property
     def unconfirmed(self) -> bool:

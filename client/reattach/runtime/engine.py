@@ -253,6 +253,11 @@ class Engine:
         for followed in list(self._followed.values()):
             followed.fail(error)
 
+    @property
+    def observed(self) -> bool:
+        """Whether there is somebody to be told."""
+        return self._observer is not None
+
     def tell(
         self, run_id: str, name: str, detail: str = "", *, cursor: str | None = None, attempt: int = 0, count: int = 0
     ) -> None:

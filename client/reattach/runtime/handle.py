@@ -63,6 +63,7 @@ class Handle:
         self._after = after
         self._on_gap = on_gap
         self._followed: Followed | None = None
+        self._ended = False
 
     # the run ---------------------------------------------------------------------------------------------------------
 
@@ -110,7 +111,10 @@ class Handle:
         followed = self._followed
         if followed is None and self._row is not None:
             followed = self.engine.following(self._row.run)
-        return Connection() if followed is None else followed.feed.connection
+        if followed is not None:
+            return followed.feed.connection
+        ended = self._ended or (self._row is not None and self._row.outcome is not None)
+        return Connection(phase="ended") if ended else Connection()
 
     def place(self, row: RunRow) -> Place:
         """Return where an error of this run happens."""
@@ -167,9 +171,22 @@ class Handle:
             skip = await self._skip(row, self._after or "beginning")
         followed = self._followed = await engine.follow(row.run, self._on_gap)
         self.consumption = Consumption(
-            followed.feed, engine.store, row.run, self.run_id, lease, applied, shown, engine.holds, skip, self.manual
+            followed.feed,
+            engine.store,
+            row.run,
+            self.run_id,
+            lease,
+            applied,
+            shown,
+            engine.holds,
+            skip,
+            self.manual,
+            self._tell_applied if engine.observed else None,
         )
         return self.consumption
+
+    def _tell_applied(self, count: int, cursor: str | None) -> None:
+        self.engine.tell(self.run_id, "applied", self.consumer, cursor=cursor, count=count)
 
     def _shown(self, row: RunRow, lease: Lease, applied: int) -> int:
         """Return up to where events may have been handed out before: nothing to a first reader, else all that is committed.
@@ -245,6 +262,7 @@ class Handle:
     async def _leave(self) -> None:
         followed, self._followed = self._followed, None
         if followed is not None:
+            self._ended = followed.feed.end is not None and followed.feed.end.outcome is not None
             with anyio.CancelScope(shield=True):
                 followed.leave()
                 if followed.leaving:

@@ -262,6 +262,7 @@ class Subscription:
                 )
                 self.feed.keep([event_of(json.loads(gap_element(gap)), self._run_id, mark.position)])
                 self._recent.clear()
+                self._engine.tell(self._run_id, "gap", reason, cursor=mark.cursor, count=missing or 0)
             self._told(result, Committed(mark, gap=True))
 
         self._submit(prev, mark, done, gap=note)
@@ -390,6 +391,9 @@ class Subscription:
                 if isinstance(each, Noted):
                     self._engine.tell(self._run_id, each.name, each.detail)
                     continue
+                if isinstance(each, Received):
+                    newest = each.arrivals[-1].cursor
+                    self._engine.tell(self._run_id, "received", cursor=newest, count=len(each.arrivals))
                 self._heard_of(number, each._replace(left=self._left()) if isinstance(each, Refused) else each)
                 if isinstance(each, Opened):
                     self._engine.tell(self._run_id, "attached", cursor=each.cursor, count=each.head or 0)
