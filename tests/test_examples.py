@@ -64,3 +64,18 @@ def test_the_screen_ends_with_the_whole_text(server: LiveServer, tmp_path: pathl
     shown = run("04_screen.py", server, tmp_path / "runs.db")
     assert "completed" in shown
     assert shown.rstrip().splitlines()[-1].startswith("Hello")
+
+
+def test_telemetry_shows_a_span_a_run_and_counts_each_event_at_each_stage(
+    server: LiveServer, tmp_path: pathlib.Path
+) -> None:
+    """OpenTelemetry by an observer of thirty lines; run again, nothing is asked of the network and nothing told."""
+    shown = run("08_opentelemetry.py", server, tmp_path / "runs.db").splitlines()
+    (span,) = [line for line in shown if line.startswith("span")]
+    assert span.startswith("span 'follow a run': attach, attached")
+    assert span.endswith("finished")
+    counted = {line.split("'")[3]: line.split()[-1] for line in shown if line.startswith("metric reattach.events")}
+    assert set(counted) == {"received", "committed", "applied"}
+    assert len(set(counted.values())) == 1
+    assert any(line.startswith("metric reattach.commit_delay") for line in shown)
+    assert not run("08_opentelemetry.py", server, tmp_path / "runs.db").strip()

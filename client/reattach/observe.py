@@ -23,7 +23,7 @@ class Fact:
 
     Of the subscription:
         "attach": an attempt begins, after `cursor`; `attempt` since the last progress.
-        "first_message": over WebSocket, the first after the socket opened, which says only that a transport exists; `detail`: its type.
+        "first_message": over WebSocket, the first after the socket opened: only that a transport exists; `detail`: its type.
         "attached": the server streams; `count` is the newest sequence that it has.
         "closed": over WebSocket; `detail`: the close code, whether it was clean, why; or "by us".
         "waiting": the connection was lost; why is in `detail`.
