@@ -66,10 +66,8 @@ reader = InMemoryMetricReader()
 metrics.set_meter_provider(MeterProvider([reader]))
 
 with reattach.Client(URL, JOURNAL, observer=Telemetry()) as client:
-    run = client.start("hello", key="traced-1")
-    for event in run:
-        print(event.text, end="", flush=True)
-print()
+    for _event in client.start("hello", key="traced-1"):
+        pass  # your handler
 data = reader.get_metrics_data()
 for resource in data.resource_metrics if data else ():  # run again, everything is on disk: nothing happens any more
     for metric in resource.scope_metrics[0].metrics:
