@@ -35,7 +35,7 @@ from reattach.runtime.forks import generation
 from reattach.runtime.loop import Inbox, Soon, apart, settled, wait_through
 from reattach.runtime.turn import LIMIT, Turn
 from reattach.runtime.writer import Writer
-from reattach.stores.base import Busy, Lease, Store
+from reattach.stores.base import Busy, Lease, Store, StoreDamaged, StoreFailed
 from reattach.stores.leases import current_holder
 from reattach.transports.base import Wire
 
@@ -301,6 +301,15 @@ class Engine:
         """A followed run is over."""
         if self._followed.get(followed.run) is followed:
             del self._followed[followed.run]
+
+    async def forget(self, run: int) -> None:
+        """The server knows no such run: a row that is nothing but its name goes, so that a mistyped id is not unfinished for ever.
+
+        One of which anything is known stays: a server may have lost it, or be the wrong one, and that needs a person. Never
+        raises: what cannot be removed now is listed, and goes the next time.
+        """
+        with contextlib.suppress(StoreFailed, StoreDamaged):
+            await self.post(lambda: self.store.forget(run))
 
     # the user's transactions --------------------------------------------------------------------------------------
 

@@ -78,6 +78,10 @@ class Followed:
                 await self._subscription.settled.wait()
         except errors.ReattachError as error:
             self.feed.finish(End(None, error))
+        except KeyError:  # another reader of this journal learnt it, and the row was only a name
+            self.feed.finish(
+                End(None, errors.NotFound("the server knows no such run; the journal holds none of its events."))
+            )
         except Exception as error:
             self.feed.finish(End(None, of_fault(error, self.engine.store.name)))
         finally:
@@ -85,6 +89,8 @@ class Followed:
                 self.leaving = True
                 if self._lease is not None:
                     await self.engine.give_back(self._lease)
+                if self.feed.end is not None and isinstance(self.feed.end.error, errors.NotFound):
+                    await self.engine.forget(self.run)
                 self.engine.left(self)
                 self._over.set()
 

@@ -17,7 +17,7 @@ from reattach import errors
 from reattach.core.fold import Fold
 from reattach.core.messages import Failure, Refusal, Why
 from reattach.model import Answer, Connection, Event, Needs, OnGap, Outcome, Status, View
-from reattach.profiles.base import Reading
+from reattach.profiles.base import Call, Reading
 from reattach.runtime import asking, creating, listing, outcomes, pauses
 from reattach.runtime.consumption import Consumption
 from reattach.runtime.engine import Engine
@@ -83,7 +83,9 @@ class Handle:
                 try:
                     row = engine.store.row(self._row.run)
                 except KeyError as error:
-                    raise self._forgotten(self._row) from error
+                    if self._row.run_id is None:
+                        raise self._forgotten(self._row) from error
+                    row = engine.store.adopt(engine.server, engine.profile.name, self.run_id)  # it was only a name
             return row, outcomes.needs_in(engine.store, row, self.consumer)
 
         self._row, self.needs = row, _ = await engine.post(work)
@@ -293,7 +295,15 @@ class Handle:
             NotFound, NotAuthorized, RemoteProtocolError, AttachError, ReconnectExhausted: It did not say.
         """
         row = await self.row()
-        return await asking.reading(self.engine, self.place(row), self.engine.profile.status(self.run_id))
+        return await self._read(row, self.engine.profile.status(self.run_id))
+
+    async def _read(self, row: RunRow, call: Call) -> Reading:
+        try:
+            return await asking.reading(self.engine, self.place(row), call)
+        except errors.NotFound:
+            if self.engine.following(row.run) is None:
+                await self.engine.forget(row.run)
+            raise
 
     async def status(self) -> Status:
         """Ask the server for the run's status."""
@@ -329,6 +339,8 @@ class Handle:
         followed = await self.engine.follow(row.run, self._on_gap)
         try:
             end = await followed.feed.ended()
+            if isinstance(end.error, errors.NotFound):
+                await followed.wait_settled()  # so that the journal has forgotten what was only a name
             if end.error is not None:
                 raise end.error
             assert end.outcome is not None
@@ -378,7 +390,7 @@ class Handle:
         if row.outcome is None or row.status == Status.REQUIRES_ACTION:
             began = self.engine.clock.now()
             call = self.engine.profile.cancel(self.run_id)
-            reading = await asking.reading(self.engine, self.place(row), call)
+            reading = await self._read(row, call)
             timeout = max(0.0, timeout - (self.engine.clock.now() - began))
             if reading.outcome is not None and reading.outcome.status is Status.REQUIRES_ACTION:
                 await self.engine.post(lambda: self.engine.store.need(row.run, "resolved"))
