@@ -52,6 +52,10 @@ async def main() -> None:
 # 1.2 ---------------------------------------------------------------------------------------------------------------------
 
 
+def ok(action: reattach.RequiredAction) -> bool:
+    return action.tool != "refund"
+
+
 def the_rest(client: reattach.Client, run_id: str) -> None:
     for event in client.attach("run_7f3a"):
         print(event.text, end="")
@@ -72,6 +76,10 @@ def the_rest(client: reattach.Client, run_id: str) -> None:
         with run.transaction() as tx:
             if event.kind == "tool_result":
                 tx.execute("INSERT INTO bill (event, cents) VALUES (?, ?)", (event.id, event.data["result"]["cents"]))
+    outcome = run.wait()
+    while outcome.required_actions:
+        run = run.respond(*[a.approve() if ok(a) else a.reject("too dear") for a in outcome.required_actions])
+        outcome = run.wait()
     outcome = client.attach("run_7f3a").cancel()
     for op in outcome.operations:
         print(op.tool, op.id, op.status, op.reversible)

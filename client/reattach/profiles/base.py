@@ -144,6 +144,18 @@ class Profile(Protocol):
         """
         ...
 
+    def retention(self) -> Call | None:
+        """Return the question how long this server remembers keys, None if it does not tell."""
+        ...
+
+    def retention_told(self, body: bytes) -> float | None:
+        """Read a good answer of `retention`: hours, None if it states none.
+
+        Raises:
+            Unreadable: It is none.
+        """
+        ...
+
     def place(self, cursor: str) -> tuple[str, int] | None:
         """Return a cursor's epoch and sequence, None if it is no cursor of this profile."""
         ...

@@ -78,6 +78,10 @@ class Native:
         """Return the search for a run by the key of its create."""
         return None if not self.keyed else Call("GET", f"/v1/runs?idempotency_key={quote(key, safe='')}")
 
+    def retention(self) -> Call:
+        """Return the read of what the server declares."""
+        return Call("GET", "/.well-known/reattach")
+
     def place(self, cursor: str) -> tuple[str, int] | None:
         """Return a cursor's epoch and sequence."""
         match = CURSOR.match(cursor)
@@ -117,6 +121,10 @@ class Native:
         return Call("GET", f"/v1/sessions/{quote(session_id, safe='')}/runs{query}")
 
     # answers -------------------------------------------------------------------------------------------------
+
+    def retention_told(self, body: bytes) -> float | None:
+        """Read for how many hours keys are remembered. No limit is no promise: it may be a server that forgets all at once."""
+        return native_acting.retention_told(body)
 
     def operation_told(self, operation_id: str, body: bytes) -> Operation:
         """Read an operation."""

@@ -1,6 +1,6 @@
-"""Acting in the native protocol: the continuation of a pause, operations, the runs of a session. Pure functions of `Native`.
+"""Acting in the native protocol: continuations, operations, sessions, and how long a key holds. Pure functions of `Native`.
 
-Shapes are those of protocol.md, sections 3 and 5: a response is `{action_id, decision, reason?}` for an approval or an
+Shapes are those of protocol.md, sections 3, 5 and 7: a response is `{action_id, decision, reason?}` for an approval or an
 authorization, `{action_id, result}` or `{action_id, error}` for a client tool.
 """
 
@@ -31,6 +31,20 @@ def _response(pair: Pair) -> dict[str, Any]:
     if action.kind == "client_tool":
         return told | {"error": {"code": "rejected", "message": answer.reason}}
     return told | {"decision": answer.decision} | ({"reason": answer.reason} if answer.reason else {})
+
+
+def retention_told(body: bytes) -> float | None:
+    """Read a discovery document's `key_retention_ms`, in hours.
+
+    Raises:
+        Unreadable: It is no such document.
+    """
+    try:
+        limits = json_object(body.decode("utf-8", "replace")).get("limits")
+        told = limits.get("key_retention_ms") if isinstance(limits, dict) else None
+    except ValueError as error:
+        raise Unreadable(f"what is no discovery document ({quoted(body)})") from error
+    return told / 3_600_000 if type(told) is int and 0 <= told < 10**15 else None
 
 
 def operation_told(operation_id: str, body: bytes) -> Operation:

@@ -37,7 +37,7 @@ async def create(engine: Engine, row: RunRow, *, new: bool) -> RunRow:
         AmbiguousOutcome: It may have been taken and must not be repeated.
     """
     profile = engine.profile
-    repeatable = new or (profile.keyed and not _too_old(engine, row))
+    repeatable = new or (profile.keyed and not await _too_old(engine, row))
     created = await (_send(engine, row, new=new) if repeatable else _look_up(engine, row))
     kept = await engine.post(
         lambda: engine.store.created(
@@ -56,8 +56,19 @@ def key_of(row: RunRow) -> str:
     return key
 
 
-def _too_old(engine: Engine, row: RunRow) -> bool:
-    return row.sent_at is not None and stale(row.sent_at, engine.clock.wall(), engine.profile.key_hours)
+async def _too_old(engine: Engine, row: RunRow) -> bool:
+    """Whether the server may have forgotten the key: older than every server must remember it, and than this one says it does."""
+    now = engine.clock.wall()
+    if row.sent_at is None or not stale(row.sent_at, now, engine.profile.key_hours):
+        return False
+    call = engine.profile.retention()
+    if call is None:
+        return True
+    try:
+        hours = engine.profile.retention_told((await asked(engine, call, Limit(attempts=1))).body)
+    except (Refused, Unreadable):
+        return True  # it does not say
+    return hours is None or stale(row.sent_at, now, hours)
 
 
 async def _send(engine: Engine, row: RunRow, *, new: bool) -> Created:

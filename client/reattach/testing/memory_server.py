@@ -75,6 +75,8 @@ class MemoryServer:
         self._heartbeat_ms = heartbeat_ms
         self.acting = Acting(self.runs, keys)
         """Pauses, sessions and operations."""
+        self.key_retention_ms: int | None = None
+        """For how long keys are remembered, as discovery tells it; None: no limit is stated."""
         self._inventory = inventory or {}
         self._plots: dict[str, tuple[Beat, ...]] = {}
         self._beats = tuple(beats)
@@ -229,6 +231,8 @@ class MemoryServer:
         if kind == "create":
             return self._create(sent)
         parts = urlsplit(sent.path)
+        if parts.path == "/.well-known/reattach":
+            return told({"protocol": 1, "limits": {"key_retention_ms": self.key_retention_ms}})
         if match := _OPERATION.match(parts.path):
             return self.acting.operation(unquote(match[1]))
         if match := _SESSION.match(parts.path):

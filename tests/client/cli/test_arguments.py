@@ -37,7 +37,7 @@ from reattach.cli import commands
         (["follow"], "RUN"),
         (["follow", "nobody"], "give its server, too"),
         (["follow", "a", "b", "c"], "c"),
-        (["journal"], "show|export|check"),
+        (["journal"], "show|export|prune|check"),
         (["journal", "show", "nobody"], "knows no run"),
         (["journal", "check"], "no journal"),
         (["runs", "--journal", "/nowhere/at/all.db"], "no journal"),

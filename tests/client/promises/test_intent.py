@@ -133,6 +133,27 @@ async def test_an_old_intent_is_looked_up_and_never_sent_again(face, journal):
         assert (run.id, run.needs) == ("", "reconcile")
 
 
+@pytest.mark.parametrize(("days", "again"), [(900, True), (2, False), (None, False)])
+async def test_how_long_a_key_is_remembered_is_the_servers_word(face, journal, days, again):
+    """Told a retention above the intent's age, the client sends it again; told none, 24 h hold."""
+    _, args = in_memory(creates=[Trip(lost="before")] * 40)
+    async with face.client(journal=journal, **args) as client:
+        with pytest.raises(errors.ReconnectExhausted):
+            await client.start("work", key="k")
+    with sqlite3.connect(journal) as connection:
+        connection.execute("UPDATE reattach_runs SET sent_at = '2025-01-01T00:00:00.000000Z'")
+    connection.close()
+    server, args = in_memory()
+    server.key_retention_ms = days and days * 86_400_000
+    async with face.client(journal=journal, **args) as client:
+        if again:
+            assert (await client.start("work", key="k")).id == "run_1"
+        else:
+            with pytest.raises(errors.AmbiguousOutcome):
+                await client.start("work", key="k")
+    assert len(server.wire.calls("POST", "/v1/runs")) == int(again)
+
+
 async def test_an_old_intent_that_cannot_be_looked_up_says_so(face, journal):
     """The server is down: neither "not answered for 600 s" after three attempts, nor a fault of ours without a budget."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
