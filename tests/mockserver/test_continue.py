@@ -1,6 +1,7 @@
 """A paused run is answered: by one continuation, once, whoever asks how often."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -383,6 +384,79 @@ async def test_an_answer_outlives_the_process(sites, tmp_path):
     for key in ("alias", "new"):
         assert (await second.create(yes, key=key)).json["id"] == after["id"]
     assert second.engine.log.counts().runs == 2
+
+
+class Dying(MemoryLog):
+    """Lets a process die at its n-th write after `arm`: what was written stays, the answer is never given."""
+
+    def __init__(self):
+        super().__init__()
+        self.left = 0
+        self.before = False
+        self.died = asyncio.Event()
+
+    def arm(self, dies_at, *, before):
+        self.left, self.before = dies_at, before
+
+    async def _maybe(self, write):
+        self.left -= 1
+        if self.left == 0 and self.before:
+            write.close()
+        result = None if self.left == 0 and self.before else await write
+        if self.left == 0:
+            self.died.set()
+            await asyncio.get_running_loop().create_future()
+        return result
+
+    async def create(self, *args, **kwargs):
+        return await self._maybe(super().create(*args, **kwargs))
+
+    async def append(self, *args, **kwargs):
+        return await self._maybe(super().append(*args, **kwargs))
+
+    async def perform(self, *args):
+        return await self._maybe(super().perform(*args))
+
+
+async def play(site, exchange):
+    """Take the answer of a create, and wait until its run has settled."""
+    await site.until_settled(json.loads(await exchange.rest())["id"])
+
+
+@pytest.mark.parametrize("before", [True, False])
+async def test_killed_at_any_write_an_answer_counts_once(sites, before):
+    """RS-45, RS-56, RS-89: at each write from the answer on, before it and after it; the answer is sent again each time."""
+    whole = await sites(PAUSES, deterministic=True)
+    run = await whole.settled()
+    expected = await events(whole, await whole.settled(answers(run, YES)))
+    for at in range(1, 50):
+        log = Dying()
+        site = await sites(PAUSES, log=log, deterministic=True)
+        run = await site.settled()
+        log.arm(at, before=before)
+        first = site.send("POST", "/v1/runs", {"Idempotency-Key": "k"}, json.dumps(answers(run, YES)).encode())
+        dying = asyncio.create_task(log.died.wait())
+        played = asyncio.create_task(play(site, first))
+        await asyncio.wait([played, dying], return_when=asyncio.FIRST_COMPLETED)
+        if not log.died.is_set():
+            dying.cancel()
+            break
+        if not first.task.done():  # the create itself has died: nobody will be answered
+            first.task.cancel()
+            await asyncio.gather(played, first.task, return_exceptions=True)
+        paused = (await site.get(f"/v1/runs/{run['id']}")).json
+        assert (paused["continued_by"] is None) == (log.counts().runs == 1), at
+        await site.engine.restart()
+        again = await site.create(answers(run, YES), key="again")
+        await site.until_settled(again.json["id"])
+        await asyncio.gather(played, return_exceptions=True)
+        # A create that was never written has used up a name: deterministic ids count creates.
+        assert [event["data"] for event in await events(site, again.json)] == [event["data"] for event in expected], at
+        assert log.counts().runs == 2, at
+        assert (log.counts().effects, log.operation("anyone", run["required_actions"][0]["operation_id"]).status) == (
+            1, "committed",
+        ), at  # fmt: skip
+    assert at > 4, "the continuation has enough writes to be worth it"
 
 
 async def test_a_continuation_that_loses_its_tail_begins_as_it_did(sites):

@@ -4,12 +4,14 @@ import json
 import os
 import select
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -31,14 +33,27 @@ steps:
   - {end: completed, result: {done: true}}
 """
 
+ASKS = """
+reattach: scenario/1
+name: asks
+steps:
+  - {say: "May I?", split: whole}
+  - ask: [{id: a, tool: charge, arguments: {cents: 9}}, {id: c, kind: client_tool, tool: look}]
+    approved:
+      - {tool: charge, id: c1, arguments: {cents: 9}, takes_ms: 10, result: {ok: true}}
+      - {server: kill}
+      - {tool: mail, id: c2, takes_ms: 10, result: {sent: true}}
+  - {end: completed, result: {done: true}}
+"""
+
 
 class Server:
     """A server process on one port and one log; `start` waits until it accepts."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, script: str) -> None:
         self.log = folder / "log.db"
         self.script = folder / "killed.yaml"
-        self.script.write_text(SCRIPT)
+        self.script.write_text(script)
         self.port = "0"
         self.url = ""
         self.process: subprocess.Popen[str] | None = None
@@ -73,8 +88,8 @@ class Server:
 
 
 @contextmanager
-def a_server(folder: Path) -> Iterator[Server]:
-    server = Server(folder)
+def a_server(folder: Path, script: str = SCRIPT) -> Iterator[Server]:
+    server = Server(folder, script)
     server.start()
     try:
         yield server
@@ -146,3 +161,71 @@ def test_a_run_outlives_its_servers_deaths(tmp_path, every, most):
         counts = server.counts()
         assert (counts.runs, counts.effects, counts.events) == (1, 14, len(log))
         assert server.starts == 1 + most + 2
+
+
+def until_settled(client: httpx.Client, server: Server, run_id: str) -> dict:
+    """Follow the run through its server's deaths; return it."""
+    while True:
+        try:
+            run = client.get(f"{server.url}/v1/runs/{run_id}").json()
+            if run["status"] not in ("queued", "running"):
+                return run
+            client.get(f"{server.url}/v1/runs/{run_id}/events?after={run['cursor']}&wait_ms=20000")
+        except httpx.TransportError:
+            assert server.wait() == -signal.SIGKILL
+            assert server.starts < 60, "the run makes no progress"
+            server.start()
+
+
+def test_an_answer_counts_once_whenever_the_server_dies(tmp_path):
+    """RS-56, RS-61, RS-89: killed while the answer is on its way, and by the continuation itself; sent again under other keys.
+
+    When the kill comes is left to chance on purpose: whether the answer was kept or not, sending it again must do.
+    """
+    responses = [{"action_id": "a", "decision": "approve"}, {"action_id": "c", "result": {"seen": True}}]
+    with a_server(tmp_path, ASKS) as server, httpx.Client(trust_env=False, timeout=PATIENCE) as client:
+        for number in range(2):
+            asked = {"input": "x", "session_id": f"s{number}"}
+            create = {"Idempotency-Key": f"k{number}"}
+            run_id = client.post(f"{server.url}/v1/runs", json=asked, headers=create).json()["id"]
+            paused = until_settled(client, server, run_id)
+            body = {"continues": run_id, "responses": responses}
+            address = urlsplit(server.url)
+            with socket.create_connection((address.hostname, address.port), timeout=PATIENCE) as link:
+                content = json.dumps(body).encode()
+                head = f"POST /v1/runs HTTP/1.1\r\nHost: x\r\nIdempotency-Key: lost{number}\r\nContent-Length: {len(content)}"
+                link.sendall(head.encode() + b"\r\n\r\n" + content)
+                if number % 2:
+                    link.recv(1)
+                server.kill()
+            server.start()
+            keys = [f"lost{number}", f"new{number}", f"new{number}"]
+            made = set()
+            for key in keys:
+                made |= {continuation(client, server, body, key)}
+            assert len(made) == 1
+            (after,) = made
+            assert until_settled(client, server, after)["status"] == "completed"
+            now = client.get(f"{server.url}/v1/runs/{run_id}").json()
+            assert now["continued_by"] == after
+            assert [action["resolution"] for action in now["required_actions"]] == ["approved", "answered"]
+            listed = client.get(f"{server.url}/v1/sessions/s{number}/runs").json()["runs"]
+            assert [run["id"] for run in listed] == [run_id, after]
+            operation = client.get(f"{server.url}/v1/operations/{paused['required_actions'][0]['operation_id']}").json()
+            assert (operation["status"], operation["run_id"]) == ("committed", after)
+        server.kill()
+        counts = server.counts()
+        assert (counts.runs, counts.effects) == (4, 4)
+
+
+def continuation(client: httpx.Client, server: Server, body: dict, key: str) -> str:
+    """Answer under a key until an answer comes back; return the continuation's id."""
+    while True:
+        try:
+            answer = client.post(f"{server.url}/v1/runs", json=body, headers={"Idempotency-Key": key})
+            assert answer.status_code in (200, 201), answer.text
+            return str(answer.json()["id"])
+        except httpx.TransportError:
+            assert server.wait() == -signal.SIGKILL
+            assert server.starts < 60, "the answer is never taken"
+            server.start()
