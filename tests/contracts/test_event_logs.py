@@ -354,11 +354,12 @@ async def test_what_does_not_wait_takes_no_answers(log: EventLog) -> None:
      ("expired", 10, "action_expired"), (None, 10, "action_expired")],
 )  # fmt: skip
 async def test_a_pause_that_is_over_takes_no_answers(log: EventLog, resolution: str, at: int, code: str) -> None:
+    """However late it is asked: what had lapsed in time does not come to have expired."""
     await paused(log, expires_at=10)
     if resolution is not None:
         await log.resolve("run_a", resolution, at)
     with pytest.raises(NotAnswered) as refused:
-        await answer(log, "b", "approve", at=at)
+        await answer(log, "b", "approve", at=at + 20)
     assert refused.value.code == code
     assert log.run("run_b") is None
 

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from mockserver_dialogue import Dialogue
 from mockserver_stage import QUICK, quiet
 from reattach_mockserver.bearer import parse_tokens
 from reattach_mockserver.engine.continuation import next_release
@@ -518,3 +519,21 @@ async def test_actions_that_are_too_large_are_the_runs_failure(sites):
     run = await site.settled()
     assert (run["status"], run["error"]["code"]) == ("failed", "event_too_large")
     assert (await site.get("/v1/operations/op_0")).json["status"] == "failed"
+
+
+async def test_a_continuation_by_socket_is_the_one_by_http(sites):
+    """The same judgement and the same transaction, whichever face brings the answers."""
+    site = await sites(PAUSES)
+    run = await site.settled()
+    wrong = await Dialogue(site).opened()
+    wrong.say("start", idempotency_key="k0", **answers(run, YES[1:]))
+    refused = await wrong.messages()
+    assert [(each["type"], each["code"], each["action_ids"]) for each in refused] == [
+        ("error", "actions_unanswered", ["act_1"])
+    ]
+    dialogue = await Dialogue(site).opened()
+    dialogue.say("start", idempotency_key="k1", **answers(run, YES))
+    first, *found = await dialogue.messages()
+    assert (first["type"], first["run"]["continues"]) == ("started", run["id"])
+    assert found[-1]["event"]["type"] == "run.completed"
+    assert (await site.create(answers(run, YES), key="k2")).json["id"] == first["run"]["id"]

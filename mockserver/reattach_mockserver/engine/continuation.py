@@ -107,7 +107,7 @@ def _check_fresh(paused: RunRecord, given: dict[str, Response], at: int, playabl
         every = [action["id"] for action in _actions(paused)]
         raise NotContinued("approval_stale", "what the run asked for is part of its scenario no more", action_ids=every)
     release = release_of(paused, at)
-    if approved and release != paused.release:
+    if release != paused.release:
         stale, why = approved, f"release {release!r} has taken over since the approval was asked for"
     else:
         stale = [action for action in approved if not _is_asked(action, asked)]
