@@ -13,13 +13,13 @@ import os
 import sys
 import time
 
+from reattach.stores import open_store
 from reattach.stores.base import Lease, StoreFailed
 from reattach.stores.leases import current_holder
-from reattach.stores.sqlite import SqliteStore
 from reattach.testing.stores import PROFILE, SERVER, begun, events
 
 path, what, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
-store = SqliteStore(path)
+store = open_store(path)
 store.open()
 match what:
     case "commits":
@@ -50,14 +50,14 @@ match what:
         store.commit([events(lease, 1, 1)])
         transaction = store.begin(main, expected=0) if what != "forks" else None
         if transaction is not None:
-            transaction.execute("CREATE TABLE bill (event)", ())
+            transaction.execute("CREATE TABLE bill (event text)", ())
         pid = os.fork()
         if pid == 0:
             try:
                 store.rows()
             except StoreFailed:
                 print("the child could not use the parent's", flush=True)
-            own = SqliteStore(path)
+            own = open_store(path)
             own.open()
             _, lease, _ = begun(own, "run_child")
             for position in range(1, 21):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 SCHEMES = ("postgresql", "postgres")
 _SECRET = frozenset({"password", "sslpassword", "oauth_client_secret"})
@@ -13,7 +13,8 @@ def shown(url: str) -> str:
     parts = urlsplit(url)
     user, at, hosts = parts.netloc.rpartition("@")
     query = urlencode([(name, value) for name, value in _query(parts) if name not in _SECRET])
-    return urlunsplit((parts.scheme, user.partition(":")[0] + at + hosts, parts.path, query, ""))
+    name = f"{parts.scheme}://{user.partition(':')[0]}{at}{hosts}{parts.path}"
+    return f"{name}?{query}" if query else name
 
 
 def scrubbed(text: str, url: str) -> str:

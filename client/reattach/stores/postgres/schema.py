@@ -94,7 +94,7 @@ def migrate(session: Session) -> None:
         version = checked(found[0] if found is not None else None, VERSION)
     for statements in _STEPS[version:]:
         for statement in statements:
-            session.execute(statement)
+            session.connection.execute(statement.encode())  # as it is: a question mark may be a pattern's
     keep = "INSERT INTO reattach_meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO"
     if version < VERSION:
         session.execute(f"{keep} UPDATE SET value = excluded.value", ("schema", str(VERSION)))

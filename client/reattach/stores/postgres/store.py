@@ -9,30 +9,25 @@ the statements are is in `stores.tables`; how a lost connection is survived, in 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.pq import TransactionStatus
 
 from reattach.core.messages import Mark
 from reattach.stores import forks
 from reattach.stores.base import (
     Busy,
     Entry,
-    ForbiddenSql,
     Holder,
     Intent,
     Lease,
-    LeaseGone,
     Refusal,
     RunRow,
     StoreDamaged,
     StoreFailed,
-    StoreUnreachable,
     Transaction,
     Write,
 )
@@ -43,10 +38,10 @@ from reattach.stores.noted import Carried, LeaseRow, Noted, settle
 from reattach.stores.postgres import schema
 from reattach.stores.postgres.address import shown
 from reattach.stores.postgres.errors import lost, told, translated
-from reattach.stores.postgres.line import ANSWER, PATIENCE, Line
+from reattach.stores.postgres.line import PATIENCE, Line
 from reattach.stores.postgres.locks import lock_leases, lock_runs, locked
-from reattach.stores.postgres.session import SETTINGS, Session
-from reattach.stores.postgres.transaction import PostgresTransaction, TurnConnection
+from reattach.stores.postgres.session import Session
+from reattach.stores.postgres.turns import Turns
 from reattach.stores.tables import batches, places, retention, runs
 from reattach.stores.tables import leases as lease_table
 from reattach.stores.times import stamp
@@ -54,11 +49,6 @@ from reattach.stores.times import stamp
 T = TypeVar("T")
 
 _NOW = "SELECT extract(epoch FROM clock_timestamp())::float8"
-_TAMPERED = """SELECT txid_current_if_assigned() IS NOT DISTINCT FROM ?, (
-    SELECT min(c.relname) FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation
-    WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.mode NOT IN ('AccessShareLock', 'RowShareLock')
-    AND c.relname LIKE 'reattach\\_%')"""
-
 _inherited: list[object] = []
 """The parent's sessions, in a fork of it: never touched and never collected, which would end them."""
 
@@ -96,6 +86,7 @@ class PostgresStore:
                     line.open()
                 self._make()
                 self._noted = Noted(PrivateMarks())
+                self._turns = Turns(self._url)
                 self._opened = True
                 forks.watch(self)
 
@@ -104,11 +95,12 @@ class PostgresStore:
         if self._opened:
             with suppress(StoreFailed, StoreDamaged):
                 self.carry()
-        with self._write_lock, self._read_lock, self._turn_lock:
+        with self._write_lock, self._read_lock:
             self._opened = False
-            for line in (self._writer, self._reader, *self._spare):
+            self._noted = None
+            self._turns.close()
+            for line in (self._writer, self._reader):
                 line.close()
-            self._spare.clear()
             forks.forget(self)
 
     # runs ---------------------------------------------------------------------------------------------------------
@@ -356,103 +348,12 @@ class PostgresStore:
 
         Nothing of the journal is locked before the end, where the token is looked at again.
         """
-        self._check_open()
-        with self._turn_lock:
-            line = self._spare.pop() if self._spare else Line(self._url, TurnConnection, autocommit=False)
-        try:
-            return self._begun(line, lease, expected)
-        except BaseException:
-            line.close()
-            raise
-
-    def _begun(self, line: Line, lease: Lease, expected: int) -> Transaction:
-        until = time.monotonic() + PATIENCE
-        while True:
-            session = line.session()
-            try:
-                with session.within(min(ANSWER, until - time.monotonic())):
-                    session.execute("RESET ALL")  # what the last block set for the session was not meant for this one
-                    session.execute(SETTINGS)
-                    (number,) = session.execute("SELECT txid_current()").fetchone()
-                    row = lease_table.must_own(lease_table.lease_row(session, lease.run, lease.consumer), lease)
-                break
-            except psycopg.Error as error:
-                if not lost(session.connection, error) or time.monotonic() > until:
-                    raise translated(error, self._url) from error
-                line.drop()
-        applied = self._marks.applied(lease.run, lease.consumer, row)
-        if applied != expected:
-            raise LeaseGone(f"the mark is at {applied}, not at {expected}: it was moved meanwhile")
-
-        def finish(position: int | None) -> None:
-            try:
-                self._finish(line, session, lease, number, position)
-            finally:
-                self._give_back(line)
-
-        return PostgresTransaction(session, finish, self._away)
-
-    def _finish(self, line: Line, session: Session, lease: Lease, number: int, position: int | None) -> None:
-        """End the user's transaction."""
-        try:
-            if position is not None:
-                self._confirm(line, session, lease, number, position)
-                self._marks.moved(lease, position)
-        finally:
-            session.roll_back()  # nothing, after a commit
-
-    def _confirm(self, line: Line, session: Session, lease: Lease, number: int, position: int) -> None:
-        """Write the mark and commit."""
-        until = time.monotonic() + PATIENCE
-        committing = False
-        if session.connection.info.transaction_status == TransactionStatus.INERROR:
-            raise ForbiddenSql(
-                "a statement failed, and PostgreSQL keeps nothing of a transaction after that; use a savepoint where one may fail"
-            )
-        try:
-            session.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        except psycopg.Error as error:
-            if lost(session.connection, error):
-                raise self._away(error) from error
-            raise  # what the user put off to the end is the user's to see
-        try:
-            with session.within(min(ANSWER, until - time.monotonic())):
-                same, touched = session.execute(_TAMPERED, (number,)).fetchone()
-                if not same:
-                    raise ForbiddenSql(
-                        "a statement ended the transaction; what came before it may be kept, without the mark"
-                    )
-                if touched:
-                    raise ForbiddenSql(
-                        f"{touched} is the journal's own; your tables may have any name that does not begin with reattach_"
-                    )
-                row = lease_table.must_own(locked(session, lease.run, lease.consumer), lease)
-                lease_table.must_be_committed(position, row)
-                lease_table.raise_mark(session, lease, position, stamp(line.sign(session)))
-                committing = True
-                session.execute("COMMIT")
-        except psycopg.Error as error:
-            if not lost(session.connection, error):
-                raise translated(error, self._url) from error
-            if not (line.kept(session, until, error, committing) and committing):
-                raise self._away(error) from error
-
-    def _away(self, error: BaseException) -> StoreUnreachable:
-        return StoreUnreachable(
-            f"the connection was lost; nothing of the transaction was kept: {told(error, self._url)}"
-        )
-
-    def _give_back(self, line: Line) -> None:
-        with self._turn_lock:
-            if self._opened:
-                self._spare.append(line)
-                return
-        line.close()
+        return self._turns.begin(lease, expected, self._marks)
 
     def changed(self) -> int:
         """See `Store.changed`: the server's list of transactions under way tells; also of others in its databases."""
         (seen,) = self._read(lambda session: session.execute("SELECT txid_current_snapshot()::text").fetchone())
-        with self._turn_lock:
+        with self._look_lock:
             if seen != self._seen:
                 self._seen = seen
                 self._changes += 1
@@ -468,7 +369,7 @@ class PostgresStore:
 
     def abandon(self) -> None:
         """See `forks.Forked`; calls then fail as on any store that is not open."""
-        _inherited.append([line.abandon() for line in (self._writer, self._reader, *self._spare)])
+        _inherited.extend([self._writer.abandon(), self._reader.abandon(), self._turns])
         self._begin_anew()
         self._opened = False
         self._noted = None
@@ -479,10 +380,10 @@ class PostgresStore:
         """Have locks that nobody holds, and lines without a session."""
         self._write_lock = threading.RLock()
         self._read_lock = threading.Lock()
-        self._turn_lock = threading.Lock()
+        self._look_lock = threading.Lock()
         self._writer = Line(self._url)
         self._reader = Line(self._url)
-        self._spare: list[Line] = []
+        self._turns = Turns(self._url)
 
     def _make(self) -> None:
         """Make or migrate the tables: before that there is no receipt to write."""
