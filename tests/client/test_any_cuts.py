@@ -5,9 +5,10 @@ A schedule (`cuts/schedule.py`) says what happens to a run, its server, its conn
 
     REATTACH_SCHEDULE=4711 pytest tests/client/test_any_cuts.py      # one schedule again, in both faces, printed
 
-The ordinary run plays 2,000 schedules through the asynchronous face and 120 through the blocking one, and some hundreds that
-Hypothesis draws and would shrink; `.ci/run slow` plays 10,000 and 500 more. A mutant (`core/mutants.py`, or the table without a
-row) is killed when a schedule breaks a law with it, within a bounded number of schedules.
+The ordinary run plays 2,000 schedules through the asynchronous face and 120 through the blocking one, 300 and 40 more over a
+WebSocket, and some hundreds that Hypothesis draws and would shrink; `.ci/run slow` plays 10,000 and 500 more, and 5,000 over a
+WebSocket. A mutant (`core/mutants.py`, or the table without a row) is killed when a schedule breaks a law with it, within a bounded
+number of schedules.
 """
 
 from __future__ import annotations
@@ -54,14 +55,14 @@ def seeded(seed: int) -> Schedule:
     return schedule_from(random.Random(seed))
 
 
-async def judged(schedule: Schedule, machine: Machine = step) -> list[str]:
+async def judged(schedule: Schedule, machine: Machine = step, *, socket: bool = False) -> list[str]:
     """Play it, for so long."""
-    return await asyncio.wait_for(play(schedule, machine), SECONDS)
+    return await asyncio.wait_for(play(schedule, machine, socket=socket), SECONDS)
 
 
-async def all_of(seeds: range) -> None:
+async def all_of(seeds: range, *, socket: bool = False) -> None:
     for seed in seeds:
-        broken = await judged(seeded(seed))
+        broken = await judged(seeded(seed), socket=socket)
         assert not broken, f"REATTACH_SCHEDULE={seed}: {broken}\n{seeded(seed)}"
 
 
@@ -71,15 +72,27 @@ def test_the_caller_sees_exactly_the_log_once_in_order(first: int) -> None:
     asyncio.run(all_of(range(first, first + 250)))
 
 
+@pytest.mark.parametrize("first", range(0, 300, 100))
+def test_the_same_over_websocket(first: int) -> None:
+    """Cut between and within the frames of a socket, closed with and without a close, refused by message and by status."""
+    asyncio.run(all_of(range(first, first + 100), socket=True))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(2_000, 12_000, 500))
 def test_the_same_ten_thousand_times(first: int) -> None:
     asyncio.run(all_of(range(first, first + 500)))
 
 
-def all_of_blocking(seeds: range) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(2_000, 7_000, 500))
+def test_the_same_over_websocket_five_thousand_times(first: int) -> None:
+    asyncio.run(all_of(range(first, first + 500), socket=True))
+
+
+def all_of_blocking(seeds: range, *, socket: bool = False) -> None:
     for seed in seeds:
-        broken = play_blocking(seeded(seed))
+        broken = play_blocking(seeded(seed), socket=socket)
         assert not broken, f"REATTACH_SCHEDULE={seed}: {broken}\n{seeded(seed)}"
 
 
@@ -87,6 +100,10 @@ def all_of_blocking(seeds: range) -> None:
 def test_the_same_through_the_blocking_face(first: int) -> None:
     """The caller is a thread of its own."""
     all_of_blocking(range(first, first + 60))
+
+
+def test_the_same_over_websocket_through_the_blocking_face() -> None:
+    all_of_blocking(range(40), socket=True)
 
 
 @pytest.mark.slow
@@ -111,8 +128,9 @@ def test_what_hypothesis_draws_is_no_different(rng: random.Random) -> None:
 def test_one_schedule_again() -> None:
     seed = int(os.environ["REATTACH_SCHEDULE"])
     print(seeded(seed))
-    assert asyncio.run(judged(seeded(seed))) == []
-    assert play_blocking(seeded(seed)) == []
+    for socket in (False, True):
+        assert asyncio.run(judged(seeded(seed), socket=socket)) == []
+        assert play_blocking(seeded(seed), socket=socket) == []
 
 
 # schedules that once showed a fault -----------------------------------------------------------------------------------

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reattach.testing import frames
+from reattach.testing import frames, socket_frames
 from reattach.testing.body import Body
 
 
@@ -73,4 +74,25 @@ def as_stream(answer: CallAnswer) -> StreamAnswer:
         delay=answer.delay,
         lost=answer.lost,
         definite=answer.definite,
+    )
+
+
+def as_socket(answer: CallAnswer) -> StreamAnswer:
+    """Return a refusal of an attach as a socket says it: the message and the close; without a code the upgrade is refused."""
+    code = "run_not_found" if answer.status == 404 else json.loads(answer.body)["code"] if answer.body else None
+    if code is None:
+        return as_stream(answer)
+    wait = answer.headers.get("retry-after")
+    members = {
+        name: value
+        for name, value in json.loads(answer.body or b"{}").items()
+        if name not in ("type", "code", "status")
+    }
+    if wait is not None:
+        members["retry_after_ms"] = int(float(wait) * 1000)
+    kind = "error" if answer.status == 401 else "resume_rejected"
+    told = socket_frames.rejected(answer.status, code, kind=kind, **members)
+    body = Body().send(told, socket_frames.close(1008 if answer.status == 401 else 1000)).fin()
+    return StreamAnswer(
+        status=101, headers={}, body=body, delay=answer.delay, lost=answer.lost, definite=answer.definite
     )

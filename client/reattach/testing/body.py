@@ -31,6 +31,8 @@ class Body:
         self._lock = threading.Lock()
         self._soon: Soon | None = None
         self._wake: anyio.Event | None = None
+        self.heard = bytearray()
+        """What the client said after its request: a WebSocket's frames."""
         self.closed = threading.Event()
         """Set when the client has hung up."""
 

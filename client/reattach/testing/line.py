@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reattach.runtime.clock import Alarm, Clock
-from reattach.testing import frames
 from reattach.testing.body import Body
+from reattach.testing.forms import Form
 from reattach.testing.model_run import Logged, ModelRun
 from reattach.testing.plans import Leg
 
@@ -20,17 +20,26 @@ class Line:
         sequence: The number that it goes on after.
         leg: The plan.
         heartbeat_ms: Milliseconds between two signs of life at most.
+        form: How it is said.
         over: Called once when nothing more is sent on it, with how it ends: "fin", "reset", "stall" or "hold".
     """
 
     def __init__(
-        self, clock: Clock, run: ModelRun, sequence: int, leg: Leg, heartbeat_ms: int, over: Callable[[Line, str], None]
+        self,
+        clock: Clock,
+        run: ModelRun,
+        sequence: int,
+        leg: Leg,
+        heartbeat_ms: int,
+        form: Form,
+        over: Callable[[Line, str], None],
     ) -> None:
         self.body = Body()
         self.epoch = run.epoch
         self._clock = clock
         self._run = run
         self._leg = leg
+        self._form = form
         self._over = over
         self._heartbeat_ms = heartbeat_ms
         self._blocks = 0
@@ -46,7 +55,7 @@ class Line:
             cursor_id = before.id if before else run.forgotten_id
         if leg.attached:
             self._send(
-                frames.attached(
+                form.attached(
                     sequence,
                     run_id=run.id,
                     epoch=run.epoch,
@@ -82,20 +91,20 @@ class Line:
             if reason is None:
                 self._end("stall")
             else:
-                self._pending += frames.closing(reason)
+                self._pending += self._form.closing(reason)
                 self._end("fin")
 
     def _bring(self, event: Logged) -> None:
         if self._skipped:
             self._skipped -= 1
             return
-        self._send(event.block)
+        self._send(self._form.event(event))
 
     def _send(self, block: bytes) -> None:
         cut = self._leg.cut
         if cut is not None and self._blocks == cut[0]:
             self._pending += block[: min(cut[1], len(block) - 1)]
-            self._end(self._leg.how)
+            self._end(self._leg.how, whole=False)
             return
         self._pending += block
         self._blocks += 1
@@ -105,11 +114,13 @@ class Line:
         cut = self._leg.cut
         if cut is not None and self._blocks >= cut[0] and cut[1] == 0:
             if self._leg.closing is not None:
-                self._pending += frames.closing(self._leg.closing)
+                self._pending += self._form.closing(self._leg.closing)
             self._end(self._leg.how)
 
-    def _end(self, how: str) -> None:
+    def _end(self, how: str, *, whole: bool = True) -> None:
         self._ended = True
+        if how == "fin" and whole:
+            self._pending += self._form.over
         self._flush()
         if how == "fin":
             self.body.fin()
@@ -141,5 +152,5 @@ class Line:
                     self._ended = True
                     self._over(self, "stall")
                 return
-            self.body.send(frames.HEARTBEAT)
+            self.body.send(self._form.beat)
             self._begin_beat()

@@ -13,6 +13,7 @@ with the client. All of it lives in the client's event loop; a test in another t
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -22,7 +23,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from reattach.runtime.clock import Clock
 from reattach.testing.acting import Acting, body_of, resolve, settle_pauses
-from reattach.testing.answers import CallAnswer, StreamAnswer, as_stream, refused, told
+from reattach.testing.answers import CallAnswer, StreamAnswer, as_socket, as_stream, refused, told
+from reattach.testing.forms import Form, SocketForm, StreamForm
 from reattach.testing.line import Line
 from reattach.testing.model_run import ModelRun
 from reattach.testing.plans import Beat, Leg, Trip
@@ -165,23 +167,28 @@ class MemoryServer:
         if self.attached is not None:
             self.attached(sent)
         leg = self._legs.popleft() if self._legs else Leg()
+        socket = "sec-websocket-protocol" in sent.headers
+        answered = as_socket if socket else as_stream
         if leg.lost or leg.delay is None:
             return StreamAnswer(delay=leg.delay, lost="connection reset by peer" if leg.lost else None)
         if leg.refuse is not None:
             if leg.refuse in (200, 204):
                 return StreamAnswer(status=leg.refuse, delay=leg.delay)
-            return as_stream(refused(leg.refuse, leg.code, retry_after=leg.retry_after))
+            return answered(refused(leg.refuse, leg.code, retry_after=leg.retry_after))
         run = self._run_of(sent)
         if run is None:
-            return as_stream(refused(404, "run_not_found"))
+            return answered(refused(404, "run_not_found"))
         place = self._place(run, sent.after)
         if isinstance(place, CallAnswer):
-            return as_stream(place)
-        if run.settled and place == run.last and not leg.again:
+            return answered(place)
+        if run.settled and place == run.last and not leg.again and not socket:
             return StreamAnswer(status=204, headers={}, delay=leg.delay)
-        line = Line(self._clock, run, place, leg, self._heartbeat_ms, self._line_over)
+        form: Form = SocketForm() if socket else StreamForm()
+        line = Line(self._clock, run, place, leg, self._heartbeat_ms, form, self._line_over)
         if not line.over:
             self._lines[run.id].append(line)
+        if socket and leg.content_type == "text/event-stream":
+            return StreamAnswer(status=101, headers={}, body=line.body, delay=leg.delay)
         return StreamAnswer(headers={"content-type": leg.content_type}, body=line.body, delay=leg.delay)
 
     def _place(self, run: ModelRun, after: str | None) -> int | CallAnswer:
@@ -274,6 +281,8 @@ class MemoryServer:
         return told(run.told(), 202)
 
     def _run_of(self, sent: Sent) -> ModelRun | None:
+        if "sec-websocket-protocol" in sent.headers:
+            return self.runs.get(json.loads(sent.body or b"{}").get("run_id"))
         match = _RUN.match(sent.path.partition("?")[0])
         return self.runs.get(match[1]) if match else None
 

@@ -16,6 +16,7 @@ is a `ScriptError`, in `faults` and at the client. What a whole server would ans
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -73,6 +74,9 @@ class Sent:
     @property
     def after(self) -> str | None:
         """The cursor that an attach asks after, None for the beginning."""
+        if "sec-websocket-protocol" in self.headers:
+            cursor = json.loads(self.body or b"{}").get("cursor")
+            return cursor if isinstance(cursor, str) else None
         cursor = self.headers.get("last-event-id")
         if cursor is not None:
             return cursor
@@ -171,6 +175,10 @@ class Wire:
             answer.body.hang_up()
             self._closed()
             raise
+        if answer.status == 101:
+            from reattach.testing.sockets import opened  # the extra `ws`; who scripts none of it needs none
+
+            return opened(request, answer.body, max_event_bytes, self._closed)
         return ScriptedStream(answer, max_event_bytes, self._closed)
 
     async def call(self, request: Request) -> Response:

@@ -40,7 +40,8 @@ class HandlerFails(Exception):
 class Played:
     """One schedule on its stage."""
 
-    def __init__(self, schedule: Schedule, machine: Step) -> None:
+    def __init__(self, schedule: Schedule, machine: Step, *, socket: bool = False) -> None:
+        self.url = URL.replace("http", "ws") if socket else URL
         self.schedule = schedule
         self.machine = machine
         self.clock = VirtualClock(seed=schedule.seed, autojump=True, jitter=schedule.jitter)
@@ -111,9 +112,12 @@ class Played:
         return Seams(clock=lambda: self.clock, writer=writer, step=self.machine)
 
 
-async def play(schedule: Schedule, machine: Step = step) -> list[str]:
-    """Play a schedule through the asynchronous face; return the laws that were broken, each as a sentence."""
-    stage = Played(schedule, machine)
+async def play(schedule: Schedule, machine: Step = step, *, socket: bool = False) -> list[str]:
+    """Play a schedule through the asynchronous face; return the laws that were broken, each as a sentence.
+
+    With `socket` what is cut is a WebSocket: its messages in place of a stream's blocks.
+    """
+    stage = Played(schedule, machine, socket=socket)
     watch = stage.watch
     over = False
     with anyio.CancelScope() as whole:
@@ -143,7 +147,7 @@ async def _process(stage: Played) -> bool:
             return life
 
         async with reattach.AsyncClient(
-            URL,
+            stage.url,
             process,
             transport=stage.server.wire,
             policy=schedule.policy,

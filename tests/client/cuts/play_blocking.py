@@ -21,7 +21,6 @@ from reattach.core.subscription import step
 from reattach.runtime.engine import Step
 from reattach.runtime.portal import Portal, portal
 from reattach.testing import VirtualClock
-from reattach.testing.memory_server import URL
 
 _call = Portal.call
 
@@ -69,12 +68,12 @@ def _paced(clock: VirtualClock) -> Iterator[None]:
         yield
 
 
-def play_blocking(schedule: Schedule, machine: Step = step) -> list[str]:
+def play_blocking(schedule: Schedule, machine: Step = step, *, socket: bool = False) -> list[str]:
     """Play a schedule through the blocking face, time standing still while the application's own code runs.
 
     Nobody can be killed in the middle of a call here without killing the thread: a death at a time is one after a few events.
     """
-    stage = Played(schedule, machine)
+    stage = Played(schedule, machine, socket=socket)
     clients: list[reattach.Client] = []
 
     def end() -> None:
@@ -92,7 +91,7 @@ def _blocking_process(stage: Played, clients: list[reattach.Client]) -> bool:
     """As `_process`."""
     process, watch = stage.process(), stage.watch
     client = reattach.Client(
-        URL,
+        stage.url,
         process,
         transport=stage.server.wire,
         policy=stage.schedule.policy,
