@@ -9,6 +9,7 @@ from mockserver_dialogue import Dialogue
 from mockserver_stage import QUICK, quiet
 from reattach_mockserver.bearer import parse_tokens
 from reattach_mockserver.engine.continuation import next_release
+from reattach_mockserver.logs.base import LogUnavailable
 from reattach_mockserver.logs.memory import MemoryLog
 from reattach_mockserver.logs.sqlite import SqliteLog
 from reattach_mockserver.scenarios.recording import Ending, RecordedEvent, Recording
@@ -160,7 +161,7 @@ async def test_other_answers_are_refused(sites, a_log):
 
 
 async def test_two_who_answer_at_once_make_one_continuation(sites, a_log):
-    """RS-89: what is resolved and what continues are one transaction, so one of them wins and both can see who."""
+    """RS-89, B71: resolution and continuation are one transaction, so one of them wins and both can see who."""
     site = await sites(PAUSES, log=a_log)
     run = await site.settled()
     found = await asyncio.gather(*(site.create(answers(run, YES if n % 2 else NO)) for n in range(10)))
@@ -277,6 +278,22 @@ async def test_an_expired_pause_can_only_be_left(sites, a_log):
     paused = (await site.get(f"/v1/runs/{run['id']}")).json
     assert [action["resolution"] for action in paused["required_actions"]] == ["expired", "expired"]
     assert (await site.create(yes)).code == "action_expired"
+
+
+async def test_an_expired_pause_can_be_read_while_the_log_cannot_be_written(sites):
+    """That it has expired is noted when it is seen; where it cannot be noted it is seen all the same."""
+
+    class Full(MemoryLog):
+        async def resolve(self, *args):
+            raise LogUnavailable("no space left")
+
+    clock = [1_000_000]
+    steps = (Ask(actions=(Action(id="a", tool="t", expires_in_ms=1_000),)),)
+    site = await sites(Script(name="s", steps=steps), log=Full(), now=lambda: clock[0])
+    run = await site.settled()
+    clock[0] += 1_000
+    answer = await site.get(f"/v1/runs/{run['id']}")
+    assert (answer.status, answer.json["required_actions"][0]["resolution"]) == (200, "expired")
 
 
 async def test_an_answer_in_time_stays_one(sites):

@@ -51,7 +51,7 @@ async def test_the_same_key_at_the_same_time_is_one_run(sites):
 
 
 async def test_a_key_outlives_the_process(sites, tmp_path):
-    """B43: another process on the same log finds the run of the key."""
+    """B43, B44: another process on the same log finds the run of the key."""
     first = await sites(log=SqliteLog(tmp_path / "log.db"))
     made = await first.create(key="k")
     await first.close()
@@ -88,7 +88,7 @@ async def test_an_unknown_member_counts_as_part_of_the_body(sites):
 
 
 async def test_the_key_is_found_before_anything_else_can_refuse(sites):
-    """RS-88: at the limit of runs, in a busy session, in a drained and in an overloaded server."""
+    """RS-88, B44: at the limit of runs, in a busy session, in a drained and in an overloaded server."""
     site = await sites(OPEN, limits=Limits(runs_per_principal=1))
     body = {"input": "x", "session_id": "s", "on_active": "cancel"}
     made = await site.create(body, key="k")

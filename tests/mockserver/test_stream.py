@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockserver_stage import OPEN, QUICK, quiet
-from reattach_mockserver.scenarios.script import Blob, RawEvent, Repeat, Script
+from reattach_mockserver.scenarios.script import Blob, RawEvent, Repeat, Say, Script, Wait
 from reattach_mockserver.settings import Hooks, Limits
 
 pytestmark = pytest.mark.anyio
@@ -385,3 +385,33 @@ async def test_leaving_neither_cancels_nor_repeats_anything(sites):
         await exchange.close()
     run = await site.until_settled(run["id"])
     assert (run["last_sequence"], run["status"]) == (alone["last_sequence"], "completed")
+
+
+async def test_nothing_is_compressed_whatever_is_accepted(sites):
+    """B20: compression would hold small writes back, heartbeats too: not on the stream, nor on any other answer."""
+    site = await sites(OPEN)
+    run = await site.run()
+    await site.until_head(run["id"], 3)
+    accepting = {"Accept-Encoding": "gzip, br, zstd, *;q=1"}
+    exchange = site.attach(run["id"], **{"Accept-Encoding": accepting["Accept-Encoding"]})
+    _, headers = await exchange.started()
+    assert (await exchange.block()).name == "stream.attached"
+    assert "content-encoding" not in headers
+    await exchange.close()
+    for path in ("", "/events", "/snapshot"):
+        answer = await site.get(f"/v1/runs/{run['id']}{path}", accepting)
+        assert "content-encoding" not in answer.headers
+        assert answer.json
+
+
+async def test_a_run_whose_only_reader_left_goes_on_to_its_end(sites):
+    """B47: the reader goes after the first event; the run ends as it would have, and can be read from where it was left."""
+    site = await sites(Script(name="s", steps=(RawEvent(type="note"), Wait(ms=30), Say(text="one two"))))
+    run = await site.run()
+    exchange = site.attach(run["id"])
+    assert [(await exchange.block()).name for _ in range(2)] == ["stream.attached", "run.created"]
+    await exchange.close()
+    assert site.engine.hub.readers(run["id"]) == 0
+    assert (await site.until_settled(run["id"]))["status"] == "completed"
+    rest = await site.follow(run["id"], f"?after={run['epoch']}.1")
+    assert [block.json["sequence"] for block in rest[1:]] == list(range(2, 8))

@@ -9,6 +9,7 @@ Never here: HTTP, tokens, bytes of a transport. Where the rules come from: PROTO
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -27,7 +28,7 @@ from reattach_mockserver.engine.score import dues, dues_after, is_virtual, limit
 from reattach_mockserver.engine.timeline import Due
 from reattach_mockserver.engine.turns import Turns
 from reattach_mockserver.event import SETTLED
-from reattach_mockserver.logs.base import EventLog, RunRecord, SessionBusy
+from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord, SessionBusy
 from reattach_mockserver.logs.pause import is_expired
 from reattach_mockserver.settings import Limits, Playable, Settings
 
@@ -243,8 +244,9 @@ class Engine:
         if wanted > run.first_sequence:
             run = await self._log.trim(run_id, wanted, at)
         if run.resolution is None and is_expired(run, at):
-            # Seen once it is kept: a clock that is set back brings nothing back to life.
-            run = await self._log.resolve(run_id, "expired", at)
+            # Seen once it is kept: a clock that is set back brings nothing back to life. It is seen again if it cannot be.
+            with suppress(LogUnavailable):
+                run = await self._log.resolve(run_id, "expired", at)
         return run
 
     async def snapshot(self, run: RunRecord) -> tuple[RunRecord, dict[str, Any]]:
