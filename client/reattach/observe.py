@@ -37,6 +37,9 @@ class Fact:
         "stall": no event for long.
         "fast_loop": attaches that bring nothing.
         "declined": the server streams no more, but the run goes on.
+        "buffered": the path holds events back; whether long polls take over is in `detail`.
+        "unproven": what this server's version leaves unproven; said once.
+        "woke": the machine slept, or its clock was put forward.
 
     `at` is the wall clock, in UTC; facts of one run and one thread come in the order of what happened.
     """
@@ -56,7 +59,7 @@ Observer = Callable[[Fact], None]
 def to_logging(logger: logging.Logger | None = None) -> Observer:
     """Return an observer that writes facts to a logger: what a person may have to act on as warnings, the rest for debugging."""
     log = logger or logging.getLogger("reattach")
-    warn = {"failed", "gap", "stall", "fast_loop", "declined"}
+    warn = {"failed", "gap", "stall", "fast_loop", "declined", "buffered", "unproven"}
 
     def observe(fact: Fact) -> None:
         log.log(

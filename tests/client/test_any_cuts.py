@@ -188,7 +188,7 @@ MOST = 300
 def asked_after_admitted(state: State, given: m.Input) -> tuple[State, tuple[m.Effect, ...]]:
     """Cursor before commit, as a client without a journal's answer would do it: asked after what came, not what is durable."""
     after, effects = step(state, given)
-    asked = tuple(m.Open(after.admitted.cursor, each.attempt) if type(each) is m.Open else each for each in effects)
+    asked = tuple(each._replace(after=after.admitted.cursor) if type(each) is m.Open else each for each in effects)
     return (after if asked == effects else after._replace(asked=after.admitted)), asked
 
 
@@ -211,7 +211,10 @@ def kills(machine: Machine, wanted: Callable[[Schedule], bool] = any_schedule) -
             if not wanted(schedule):
                 continue
             count += 1
-            broken = await judged(schedule, machine)
+            try:
+                broken = await asyncio.wait_for(play(schedule, machine), SECONDS / 2)
+            except TimeoutError:
+                broken = ["it never comes to rest"]
             if broken or count == MOST:
                 return count, broken
         raise AssertionError("too few schedules are wanted")
@@ -298,6 +301,11 @@ UNNOTICED: dict[str, str] = {
     "drained_by_handler": 'only with keep="cursor"',
     "closed": "closing cancels the tasks as well",
     "stall_elapsed": "a notice only",
+    "stream_elapsed": "long polls go on to bring everything; test_07_buffering in promises",
+    "ended_for_now": 'only with transport="poll"',
+    "woke": "no machine sleeps here; B22 in promises",
+    "woke_elsewhere": "no machine sleeps here; B22 in promises",
+    "status_unanswered": "the pace alone",
     "status_missing": "no status says 404 here; the stream's 404 is judged",
     "status_denied": "no status says 401 here; the stream's 401 is judged",
 }

@@ -12,7 +12,9 @@ from typing import Any, Literal, NamedTuple
 
 from reattach.model import GapReason, Kind, Outcome, Status
 
-TimerName = Literal["connect", "idle", "behind", "reconnect", "budget", "poll", "resync", "stall"]
+TimerName = Literal["connect", "idle", "behind", "reconnect", "budget", "poll", "resync", "stall", "stream"]
+By = Literal["stream", "longpoll", "poll"]
+"""How events come: on a stream; in pages, each asked for until there is something; in pages, when the status has news."""
 
 
 class Mark(NamedTuple):
@@ -113,7 +115,10 @@ class Attached(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """The server accepted the subscription. `cursor_id` is the id of the event at the cursor it was asked after."""
+    """The server accepted the subscription. `cursor_id` is the id of the event at the cursor it was asked after.
+
+    `heartbeat` in seconds, None where it does not say. `doubts`: sentences that name what this answer leaves unproven.
+    """
 
     epoch: str | None = None
     cursor: str | None = None
@@ -121,6 +126,7 @@ class Opened(NamedTuple):
     cursor_id: str | None = UNSTATED
     head: int | None = None
     heartbeat: float | None = None
+    doubts: tuple[str, ...] = ()
 
 
 class Received(NamedTuple):
@@ -130,9 +136,13 @@ class Received(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """Bytes came, but no whole event. `growing`: they belong to an event that is still arriving."""
+    """Bytes came, but no whole event. `growing`: they belong to an event that is still arriving.
+
+    `beat`: seconds since the sign of life before, if that and this are nothing else (two heartbeats in a row), else None.
+    """
 
     growing: bool = False
+    beat: float | None = None
 
 
 class Hinted(NamedTuple):
@@ -235,6 +245,12 @@ class SnapshotFailed(NamedTuple):
     refusal: Refusal
 
 
+class Woke(NamedTuple):
+    """The machine slept, or its wall clock was put forward: what was open may be dead. `seconds` passed that no timer saw."""
+
+    seconds: float
+
+
 class Full(NamedTuple):
     """With keep="cursor": the handler is behind, stop reading. Said again after each step for as long as it is so."""
 
@@ -267,6 +283,7 @@ Input = (
     | StatusFailed
     | SnapshotRead
     | SnapshotFailed
+    | Woke
     | Full
     | Drained
     | Closed
@@ -280,10 +297,11 @@ EARLIEST = "earliest"
 
 
 class Open(NamedTuple):
-    """Open one stream connection after `after` (None: the beginning)."""
+    """Open one connection after `after` (None: the beginning); pages that are asked for one after another count as one."""
 
     after: str | None
     attempt: int
+    by: By = "stream"
 
 
 class Close(NamedTuple):
@@ -368,7 +386,7 @@ class Finish(NamedTuple):
 class Notice(NamedTuple):
     """Something that a person may want to know and that changes nothing."""
 
-    code: Literal["stall", "fast_loop", "declined"]
+    code: Literal["stall", "fast_loop", "declined", "buffered", "unproven"]
     detail: str
 
 

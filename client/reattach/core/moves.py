@@ -6,15 +6,19 @@ read and one timer of each name exist in every state; these functions are the on
 
 from __future__ import annotations
 
+from typing import Any
+
 from reattach.core.backoff import Window
 from reattach.core.liveness import BEHIND_LIMIT, idle_limit
 from reattach.core.messages import (
     EARLIEST,
     Close,
+    CommitGap,
     CommitOutcome,
     Effect,
     Failure,
     Finish,
+    Mark,
     Notice,
     Open,
     ReadSnapshot,
@@ -30,6 +34,7 @@ from reattach.model import GapReason, Outcome
 
 Effects = list[Effect]
 LOOPS = 10  # attaches at one cursor without an event, then one a poll interval (contract.md, promise 9)
+WITHHELD = 10  # attaches without an event although the status tells an end above what we have: then it is a hole
 RESYNCS = 3  # new boundaries without a new event between, then the gap cannot be filled
 REPEATS = 3.0  # a finite read is one request and at most two repeats, each within the connect limit
 ON_CONNECTION: tuple[TimerName, ...] = ("connect", "idle", "behind")
@@ -81,12 +86,33 @@ def ask_status(s: State, fx: Effects) -> State:
 
 
 def attach(s: State, fx: Effects) -> State:
-    """Ask for what comes after the committed cursor."""
+    """Ask for what comes after the committed cursor; where the server cannot send that again, for its state first."""
+    return join(s, fx) if s.rules.replays else resync(s, fx, "no_log")
+
+
+def join(s: State, fx: Effects) -> State:
+    """Open a connection after the committed cursor; with nothing to open, go by the status."""
+    if s.by == "poll" and not s.rules.replays:
+        return go_by_status(s, fx)
+    if s.gapping:  # its boundary is not durable yet, and the place before it is worth nothing
+        return start(s, fx, "reconnect", s.rules.policy.retry_floor)
     s = stop(s, fx, "reconnect", "resync", "idle", "behind")
     s = s._replace(mode="attaching", asked=s.committed, attempt=s.attempt + 1, fresh=False)
-    fx.append(Open(s.committed.cursor, s.attempt))
+    fx.append(Open(s.committed.cursor, s.attempt, s.by))
     s = start(s, fx, "connect", s.rules.policy.connect_timeout)
     return budget(s, fx)
+
+
+def go_by_status(s: State, fx: Effects) -> State:
+    """Nothing is open: the slow status poll tells when there is something to fetch."""
+    fx.append(Close())
+    s = stop(s, fx, "reconnect", "resync", "budget", *ON_CONNECTION)
+    return s._replace(mode="polling", fresh=False, reason="")
+
+
+def barren(s: State) -> State:
+    """An attach that the server took brought nothing: count it if the status told before that there is an end to bring."""
+    return s._replace(withheld=s.withheld + 1) if s.owed and s.attempt > s.owed and not s.fresh else s
 
 
 def lose(s: State, fx: Effects, reason: str, *, window: Window | None = None, accepted: bool | None = None) -> State:
@@ -103,9 +129,14 @@ def lose(s: State, fx: Effects, reason: str, *, window: Window | None = None, ac
     policy = s.rules.policy
     if s.over:
         return await_the_end(s, fx)
+    taken = s.mode == "live" if accepted is None else accepted
+    if taken:
+        s = barren(s)
+    if s.withheld >= WITHHELD and not s.flying:
+        return resync(s, fx, "hole")
     fx.append(Close())
     s = stop(s, fx, *ON_CONNECTION)
-    loops = s.loops + 1 if (s.mode == "live" if accepted is None else accepted) and not s.fresh else s.loops
+    loops = s.loops + 1 if taken and not s.fresh else s.loops
     if window is None:
         window, backoff = s.backoff.at_once() if s.fresh else s.backoff.delayed(policy)
         s = s._replace(backoff=backoff)
@@ -115,7 +146,7 @@ def lose(s: State, fx: Effects, reason: str, *, window: Window | None = None, ac
                 Notice("fast_loop", f"{loops} attaches at one cursor brought no event; now one each poll interval")
             )
         window = Window(max(policy.poll_interval, window.low), max(policy.poll_interval * 1.25, window.high))
-    s = s._replace(mode="waiting", fresh=False, loops=loops, reason=reason)
+    s = s._replace(mode="waiting", fresh=False, loops=loops, reason=reason, floor=window.low)
     s = start(s, fx, "reconnect", window.low, window.high)
     s = budget(s, fx)
     return ask_status(s, fx)
@@ -137,10 +168,11 @@ def resync(s: State, fx: Effects, cause: GapReason, refusal: Refusal | None = No
         cause=cause,
         refusal=refusal,
         fresh=False,
-        resyncs=s.resyncs + 1,
+        resyncs=s.resyncs if cause == "no_log" else s.resyncs + 1,
         reason=cause,
         reading=min(s.reading, 1),
         denied=0,
+        barred=False,
         missing=0,
     )
     if s.resyncs > RESYNCS:
@@ -166,9 +198,11 @@ def reload(s: State, fx: Effects) -> State:
             return finish(s, fx, failure=Failure(_GAP_FAILURE[cause], s.reason, s.refusal, cause))
         case "snapshot":
             return read_snapshot(s, fx)
+        case _ if cause == "no_log":  # nothing is kept that one could go on at: the label is all
+            return adopt(s, fx, Mark(epoch=s.committed.epoch), None)
         case _:
             s = s._replace(attempt=s.attempt + 1)
-            fx.append(Open(EARLIEST, s.attempt))
+            fx.append(Open(EARLIEST, s.attempt, s.by))
             return start(s, fx, "connect", s.rules.policy.connect_timeout)
 
 
@@ -176,6 +210,16 @@ def read_snapshot(s: State, fx: Effects) -> State:
     """Ask for the server's state at a boundary, and once more when it has not come in time."""
     fx.append(ReadSnapshot(s.era))
     return start(s, fx, "resync", REPEATS * s.rules.policy.connect_timeout)
+
+
+def adopt(s: State, fx: Effects, boundary: Mark, state: Any) -> State:
+    """Journal the gap up to a boundary; the stream goes on after it."""
+    mark = boundary._replace(position=s.committed.position + 1)
+    same = boundary.epoch is not None and boundary.epoch == s.committed.epoch
+    missing = boundary.sequence - s.committed.sequence if same and boundary.sequence >= s.committed.sequence else None
+    s = stop(s, fx, "resync", "budget")
+    fx.append(CommitGap(s.committed, s.cause or "hole", mark, missing, state))
+    return s._replace(flying=s.flying + 1, gapping=True, denied=0)
 
 
 def finish(s: State, fx: Effects, *, outcome: Outcome | None = None, failure: Failure | None = None) -> State:
@@ -200,6 +244,14 @@ def await_the_end(s: State, fx: Effects) -> State:
     fx.append(Close())
     s = stop(s, fx, *sorted(s.timers))
     return s._replace(mode="ending", reading=min(s.reading, 1))
+
+
+def doubts(s: State, fx: Effects, sentence: str) -> State:
+    """Say what this server leaves unproven, once."""
+    if sentence in s.doubted:
+        return s
+    fx.append(Notice("unproven", sentence))
+    return s._replace(doubted=s.doubted | {sentence})
 
 
 def watch_behind(s: State, fx: Effects) -> State:

@@ -62,7 +62,7 @@ def lease_lost(s: State, given: LeaseLost, fx: Effects) -> State:
     return finish(s, fx, failure=Failure("lease_lost", given.detail))
 
 
-@row(Full, "attaching", "live", "waiting")
+@row(Full, "attaching", "live", "waiting", "polling")
 def full(s: State, given: Full, fx: Effects) -> State:
     """The handler is behind and nothing keeps what we would read: stop reading. Time stands meanwhile."""
     fx.append(Close())

@@ -12,9 +12,12 @@ from reattach.core.moves import (
     failure_of,
     resync,
     start,
+    stop,
     watch_behind,
 )
+from reattach.core.path import proven
 from reattach.core.polling import Implication, implication
+from reattach.core.rows_poll import look
 from reattach.core.state import State
 from reattach.core.table import ANY, FOLLOWING, Row, collector
 
@@ -29,6 +32,8 @@ def poll_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
         return None
     if s.mode == "live":
         s = s._replace(loops=0)
+    if s.mode == "polling":
+        s = s._replace(attempt=s.attempt + 1)
     if not s.reading and s.mode not in ("resyncing", "ending"):
         s = ask_status(s, fx)
     return start(s, fx, "poll", s.rules.policy.poll_interval)
@@ -64,7 +69,13 @@ def status_settled(s: State, given: StatusRead, fx: Effects) -> State | None:
 def status_answered(s: State, given: StatusRead, fx: Effects) -> State:
     """The server is there: the budget begins again. What it has above us must come."""
     said = implication(given, s.admitted, s.committed)
-    s = s._replace(denied=0, missing=0, head=given.head if given.head is not None else s.head)
+    s = s._replace(head=given.head if given.head is not None else s.head, answered=given.attempt)
+    if not s.barred:  # what the stream refused, only the stream can grant
+        s = s._replace(denied=0, missing=0)
+    if given.outcome is not None and said is Implication.BEHIND and not s.owed:
+        s = s._replace(owed=s.attempt)
+    if s.mode == "polling":
+        return look(stop(s, fx, "budget"), given, said, fx)
     if s.mode in ("attaching", "waiting"):
         s = budget(s, fx, anew=True)
     if s.declined and not given.status.settled:
@@ -73,12 +84,14 @@ def status_answered(s: State, given: StatusRead, fx: Effects) -> State:
     if said is Implication.SETTLED_UNCOMPARABLE and s.settled is None:
         # Only an attach that is opened after this answer is sure to bring all that the run ever wrote.
         s = s._replace(settled=given.outcome, settled_at=s.attempt)
-    if s.mode == "live" and said in (Implication.BEHIND, Implication.SETTLED_UNCOMPARABLE):
-        s = watch_behind(s, fx)
-    return s
+    if s.mode != "live":
+        return s
+    if said is Implication.SETTLED_UNCOMPARABLE or (said is Implication.BEHIND and s.rules.replays):
+        return watch_behind(s, fx)
+    return proven(s)
 
 
-@row(StatusFailed, "attaching", "waiting")
+@row(StatusFailed, "attaching", "waiting", "polling")
 def status_missing(s: State, given: StatusFailed, fx: Effects) -> State | None:
     """404 by status and by stream in one attempt count as one."""
     if given.refusal.why is not Why.NOT_FOUND:
@@ -88,7 +101,7 @@ def status_missing(s: State, given: StatusFailed, fx: Effects) -> State | None:
     return fail(s, fx, failure_of(given.refusal))
 
 
-@row(StatusFailed, "attaching", "waiting")
+@row(StatusFailed, "attaching", "waiting", "polling")
 def status_denied(s: State, given: StatusFailed, fx: Effects) -> State | None:
     """401 by status and by stream in one attempt count as one; 403 is definite."""
     if given.refusal.why is Why.FORBIDDEN:
@@ -98,3 +111,12 @@ def status_denied(s: State, given: StatusFailed, fx: Effects) -> State | None:
     if s.denied in (0, given.attempt):
         return s._replace(denied=given.attempt)
     return fail(s, fx, failure_of(given.refusal))
+
+
+@row(StatusFailed, *FOLLOWING)
+def status_unanswered(s: State, given: StatusFailed, fx: Effects) -> State:
+    """Asked again by the poll, and not sooner than the server says. With nothing but the status to go by, time runs out."""
+    after = given.refusal.retry_after
+    if after is not None and after > s.rules.policy.poll_interval:
+        s = start(s, fx, "poll", after, after + s.rules.policy.retry_base)
+    return budget(s, fx) if s.mode == "polling" else s

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from reattach.core.messages import (
     UNSTATED,
     Close,
-    CommitGap,
     Committed,
     Declined,
     Deliver,
@@ -26,11 +23,15 @@ from reattach.core.messages import (
 from reattach.core.moves import (
     ON_CONNECTION,
     Effects,
+    adopt,
     ask_status,
     attach,
     drained,
+    end_by_status,
     failure_of,
     finish,
+    join,
+    listen,
     read_snapshot,
     reload,
     retry_resync,
@@ -63,7 +64,13 @@ def snapshot_read(s: State, given: SnapshotRead, fx: Effects) -> State | None:
     """The boundary is here: journal it as a gap."""
     if given.era != s.era or not drained(s):
         return None
-    return retry_resync(s, fx) if _older(s, given.boundary) else _adopt(s, fx, given.boundary, given.state)
+    s = _hang_up(s, fx)
+    if _older(s, given.boundary):
+        return retry_resync(s, fx)
+    if s.cause == "no_log" and _unchanged(s, given.boundary):
+        s = stop(s, fx, "resync")
+        return join(s, fx) if s.settled is None else end_by_status(s, fx, s.settled)
+    return adopt(s, fx, given.boundary, given.state)
 
 
 @row(SnapshotFailed, "resyncing")
@@ -71,18 +78,26 @@ def snapshot_failed(s: State, given: SnapshotFailed, fx: Effects) -> State | Non
     """A missing run or a refused token ends it; all else is asked again when the timer fires."""
     if given.era != s.era or not drained(s):
         return None
-    return _denied(s, fx, given.refusal)
+    return _denied(_hang_up(s, fx), fx, given.refusal)
 
 
 @row(Opened, "resyncing")
 def opened_at_the_earliest(s: State, given: Opened, fx: Effects) -> State:
-    """on_gap="continue": where the server begins is the boundary; it must lie beyond what we have, or nothing is skipped."""
-    fx.append(Close())
-    s = stop(s, fx, *ON_CONNECTION)
+    """on_gap="continue": where the server begins is the boundary; it must lie beyond what we have, or nothing is skipped.
+
+    The connection is kept, and what it brings is committed behind the gap: asked once more, after a boundary that lies at the
+    edge of what is kept, a server that keeps little would have trimmed beyond it again.
+    """
     identity = None if given.cursor_id == UNSTATED else given.cursor_id
     boundary = Mark(0, given.epoch, given.sequence or 0, identity, given.cursor)
     if not _older(s, boundary):
-        return _adopt(s, fx, boundary, None)
+        s = stop(adopt(s, fx, boundary, None), fx, "connect")
+        mark = boundary._replace(position=s.committed.position + 1)
+        s = _after_the_gap(s._replace(asked=mark, head=given.head, reason=""), mark)
+        s = s._replace(mode="live", heartbeat=s.heartbeat if given.heartbeat is None else given.heartbeat)
+        return listen(ask_status(s, fx), fx)
+    fx.append(Close())
+    s = stop(s, fx, *ON_CONNECTION)
     if s.cause == "expired":  # the server has them after all: another replica, or a longer retention
         return attach(s, fx)
     return finish(s, fx, failure=Failure("gap_unfillable", "the oldest event kept lies before the hole", None, s.cause))
@@ -130,24 +145,38 @@ def _older(s: State, boundary: Mark) -> bool:
     return boundary.sequence <= s.committed.sequence and s.committed.sequence > 0
 
 
-def _adopt(s: State, fx: Effects, boundary: Mark, state: Any) -> State:
-    mark = boundary._replace(position=s.committed.position + 1)
-    same = boundary.epoch is not None and boundary.epoch == s.committed.epoch
-    missing = boundary.sequence - s.committed.sequence if same and boundary.sequence >= s.committed.sequence else None
-    s = stop(s, fx, "resync", "budget")
-    fx.append(CommitGap(s.committed, s.cause or "hole", mark, missing, state))
-    return s._replace(flying=s.flying + 1, gapping=True, denied=0)
+def _hang_up(s: State, fx: Effects) -> State:
+    """A snapshot that was slow has answered after all; meanwhile the oldest event kept may have been asked for anew."""
+    if "connect" not in s.timers:
+        return s
+    fx.append(Close())
+    return stop(s, fx, "connect")
+
+
+def _unchanged(s: State, boundary: Mark) -> bool:
+    """A server without a log tells the state that we have: nothing happened since."""
+    return s.committed.position > 0 and boundary.cursor is not None and boundary.cursor == s.committed.cursor
+
+
+def _after_the_gap(s: State, mark: Mark) -> State:
+    """Forget the old log; answers that were asked for before this are of no use any more."""
+    return s._replace(admitted=mark, known=(), hole=-1, era=s.era + 1, loops=0, settled=None, owed=0, withheld=0)
 
 
 @row(Committed, "resyncing")
 def gap_committed(s: State, given: Committed, fx: Effects) -> State | None:
-    """The gap is journaled: deliver it in its place, forget the old log, go on after the boundary."""
-    if not given.gap:
+    """The gap is journaled: deliver it in its place, forget the old log, go on after the boundary.
+
+    One behind which events were admitted already is like any other commit.
+    """
+    if not given.gap or s.admitted.position >= given.mark.position:
         return None
-    s = s._replace(admitted=given.mark, known=(), gapping=False, hole=-1, era=s.era + 1, loops=0, settled=None)
+    ended = s.settled if s.cause == "no_log" else None
+    s = _after_the_gap(s, given.mark)
     fx.append(Deliver(given.mark.position))
-    s = attach(s, fx)
-    return ask_status(s, fx)
+    if ended is not None:  # the state was asked for after the status had told the end
+        return end_by_status(s, fx, ended)
+    return ask_status(join(s, fx), fx)
 
 
 @row(Committed, "resyncing")

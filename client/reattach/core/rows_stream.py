@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from reattach.core.admission import Verdict, admit
 from reattach.core.backoff import Window
+from reattach.core.liveness import observed
 from reattach.core.messages import (
     UNSTATED,
     Arrival,
@@ -33,6 +34,8 @@ from reattach.core.moves import (
     Effects,
     ask_status,
     attach,
+    barren,
+    doubts,
     end_by_status,
     fail,
     failure_of,
@@ -76,10 +79,16 @@ def attached_at_the_end(s: State, given: Attached, fx: Effects) -> State | None:
 def attached(s: State, given: Attached, fx: Effects) -> State:
     """Deliver what is durable, ask for what comes after it, and begin the safety net."""
     s = s._replace(
-        admitted=given.committed, committed=given.committed, known=given.known[-WINDOW:], before=given.before
+        admitted=given.committed,
+        committed=given.committed,
+        known=given.known[-WINDOW:],
+        before=given.before,
+        by=s.rules.by,
     )
     fx.append(Deliver(given.committed.position))
     s = attach(s, fx)
+    if s.mode == "done":  # the application takes no gap, and this server's events are one
+        return s
     s = ask_status(s, fx)
     s = start(s, fx, "poll", s.rules.policy.poll_interval)
     return start(s, fx, "stall", s.rules.policy.stall_notice)
@@ -118,16 +127,21 @@ def opened_in_the_middle(s: State, given: Opened, fx: Effects) -> State | None:
 def opened(s: State, given: Opened, fx: Effects) -> State:
     """The server took the subscription: the budget stands, silence is measured from now on."""
     s = stop(s, fx, "connect", "budget")
+    stated = given.heartbeat is not None
     s = s._replace(
         mode="live",
-        heartbeat=given.heartbeat,
+        heartbeat=given.heartbeat if stated else s.heartbeat,
+        stated=stated,
         head=given.head,
         denied=0,
         missing=0,
+        barred=False,
         foreign=0,
         declined=False,
         reason="",
     )
+    for doubt in given.doubts:
+        s = doubts(s, fx, doubt)
     return listen(s, fx)
 
 
@@ -167,6 +181,10 @@ def _commit(
 ) -> State:
     if not batch:
         return s
+    if not s.fresh and batch[0].prev_id == UNSTATED and s.rules.contiguous:
+        s = doubts(
+            s, fx, "events do not name their predecessor: a log rewritten under the same numbers may go unnoticed"
+        )
     fx.append(Commit(first, tuple(batch), at))
     return s._replace(
         admitted=at,
@@ -181,8 +199,11 @@ def _commit(
         loops=0,
         denied=0,
         missing=0,
+        barred=False,
         foreign=0,
         settled=None,
+        owed=0,
+        withheld=0,
     )
 
 
@@ -213,6 +234,9 @@ def heard(s: State, given: Heard, fx: Effects) -> State | None:
         return None
     if given.growing and "behind" in s.timers:
         s = watch_behind(stop(s, fx, "behind"), fx)
+    if given.beat is not None and not s.stated:
+        beats, heartbeat = observed(s.beats, given.beat)
+        s = s._replace(beats=beats, heartbeat=s.heartbeat if heartbeat is None else heartbeat)
     return listen(s, fx)
 
 
@@ -262,7 +286,7 @@ def refused_the_token(s: State, given: Refused, fx: Effects) -> State | None:
     if given.refusal.why is not Why.UNAUTHENTICATED or s.denied not in (0, s.attempt):
         return None
     window, backoff = s.backoff.delayed(s.rules.policy)
-    s = s._replace(denied=s.attempt, backoff=backoff)
+    s = s._replace(denied=s.attempt, barred=True, backoff=backoff)
     return lose(s, fx, given.refusal.detail or "the token was refused", window=window)
 
 
@@ -271,7 +295,7 @@ def refused_as_missing(s: State, given: Refused, fx: Effects) -> State | None:
     """The first 404 of a run that we know exists may be a replica that does not know it yet."""
     if given.refusal.why is not Why.NOT_FOUND or not s.before or s.missing not in (0, s.attempt):
         return None
-    return lose(s._replace(missing=s.attempt), fx, given.refusal.detail or "the run was not found")
+    return lose(s._replace(missing=s.attempt, barred=True), fx, given.refusal.detail or "the run was not found")
 
 
 @row(Refused, "attaching", "live")
@@ -301,7 +325,7 @@ def refused(s: State, given: Refused, fx: Effects) -> State:
 def declined(s: State, given: Declined, fx: Effects) -> State:
     """204: nothing to stream. The status knows why; the stream is tried again at the pace of the poll."""
     pace = s.rules.policy.poll_interval
-    s = lose(s, fx, "the server stopped streaming (204)", window=Window(pace, pace * 1.25), accepted=False)
+    s = lose(barren(s), fx, "the server stopped streaming (204)", window=Window(pace, pace * 1.25), accepted=False)
     return s._replace(declined=True)
 
 
@@ -325,22 +349,10 @@ def closing(s: State, given: Closing, fx: Effects) -> State:
     return lose(s._replace(backoff=backoff), fx, f"the server closed the stream ({given.reason})", window=window)
 
 
-@row(Elapsed, "attaching")
-def connect_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
-    """No answer to the attempt in time."""
-    return lose(s, fx, "no answer in time") if given.timer == "connect" else None
-
-
 @row(Elapsed, "attaching", "live")
 def idle_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
     """Silence beyond the heartbeat: open, but not alive."""
     return lose(s, fx, "silence beyond the heartbeat") if given.timer == "idle" else None
-
-
-@row(Elapsed, "live")
-def behind_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
-    """The server has events that this connection does not bring."""
-    return lose(s, fx, "the stream held events back") if given.timer == "behind" else None
 
 
 @row(Elapsed, "waiting")
@@ -349,7 +361,7 @@ def reconnect_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
     return attach(s, fx) if given.timer == "reconnect" else None
 
 
-@row(Elapsed, "attaching", "waiting", "resyncing")
+@row(Elapsed, "attaching", "waiting", "polling", "resyncing")
 def budget_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
     """Neither an attach nor a status answer for the whole budget."""
     return fail(s, fx, Failure("reconnect_exhausted", s.reason)) if given.timer == "budget" else None

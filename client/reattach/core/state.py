@@ -8,19 +8,26 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from reattach.core.backoff import Backoff
-from reattach.core.messages import Known, Mark, Refusal, TimerName
+from reattach.core.messages import By, Known, Mark, Refusal, TimerName
 from reattach.model import GapReason, OnGap, Outcome
 from reattach.policy import Policy
 
-Mode = Literal["detached", "attaching", "live", "waiting", "resyncing", "parked", "ending", "done"]
+Mode = Literal["detached", "attaching", "live", "waiting", "polling", "resyncing", "parked", "ending", "done"]
 
 
 class Rules(NamedTuple):
-    """What does not change while a subscription lives: the policy, the profile's capabilities, the application's choice."""
+    """What does not change while a subscription lives: the policy, the profile's capabilities, the application's choice.
+
+    `by`: how events come. `falls_back`: from a stream that a path holds back, to long polls. `replays`: whether the server can
+    send again what comes after a cursor; one that cannot tells its state only, and every attach is a gap.
+    """
 
     policy: Policy = Policy()
     on_gap: OnGap = "raise"
     contiguous: bool = True
+    by: By = "stream"
+    falls_back: bool = False
+    replays: bool = True
 
 
 class State(NamedTuple):
@@ -32,6 +39,13 @@ class State(NamedTuple):
     `hole` is the position at which a hole was met once (-1 none). `denied` and `missing` are the attempts at which a 401 or a 404
     was met first (0 none). `loops` counts attaches at one cursor that brought nothing. `settled` is an outcome that a status told
     without a position, met at attempt `settled_at`.
+
+    `by` is how the present connection, or the next one, is made. `held` counts how often in a row a stream held back what the
+    status knew, `falls` how often that led to long polls; `answered` is the attempt that a status answer came to last. `barred`: it
+    was the stream that refused the token. `owed` is the attempt at which the status told an end above what we have (0 none), and
+    `withheld` counts attaches after it that ended cleanly and brought nothing of it. `beats` are the newest observed heartbeats.
+    `stated`: the server itself said how often its heart beats. `doubted`: the sentences that were said about what it leaves
+    unproven. `floor` is the least that the server, or the policy, wants to be waited before the next attempt, in seconds.
     """
 
     rules: Rules = Rules()
@@ -64,3 +78,14 @@ class State(NamedTuple):
     settled: Outcome | None = None
     settled_at: int = 0
     reason: str = ""
+    by: By = "stream"
+    held: int = 0
+    falls: int = 0
+    answered: int = 0
+    barred: bool = False
+    owed: int = 0
+    withheld: int = 0
+    stated: bool = False
+    beats: tuple[float, ...] = ()
+    doubted: frozenset[str] = frozenset()
+    floor: float = 0.0

@@ -14,8 +14,8 @@ from reattach.core.state import Mode, State
 
 Act = Callable[[State, Any, list[Effect]], State | None]
 
-ANY: tuple[Mode, ...] = ("detached", "attaching", "live", "waiting", "resyncing", "parked", "ending")
-FOLLOWING: tuple[Mode, ...] = ("attaching", "live", "waiting", "parked")
+ANY: tuple[Mode, ...] = ("detached", "attaching", "live", "waiting", "polling", "resyncing", "parked", "ending")
+FOLLOWING: tuple[Mode, ...] = ("attaching", "live", "waiting", "polling", "parked")
 
 
 class Row(NamedTuple):

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from reattach.core.fold import Change
-from reattach.core.messages import Closing, Mark, Opened, Received, Refusal
+from reattach.core.messages import By, Closing, Mark, Opened, Received, Refusal
 from reattach.core.messages import Refused as RefusedInput
 from reattach.core.pause import Pair
 from reattach.model import Event, Operation, Outcome, Status
@@ -73,6 +73,18 @@ class Listed(NamedTuple):
     continues: str | None
 
 
+class Page(NamedTuple):
+    """Events that a finite answer brought, as the frames that a stream would have brought.
+
+    `following` is the cursor to ask after next. `last`: the server has no more for now. `settled`: it never will have.
+    """
+
+    frames: tuple[Frame, ...]
+    following: str
+    last: bool
+    settled: bool
+
+
 class Unreadable(Exception):
     """An answer is not what the profile knows; `detail` quotes it, shortened."""
 
@@ -119,6 +131,10 @@ class Profile(Protocol):
     """Whether the create takes a key, so that it may be repeated."""
     key_hours: float
     """For how many hours the server remembers a key, at least."""
+    ways: tuple[By, ...]
+    """How events can be had, the best first."""
+    replays: bool
+    """Whether the server sends again what comes after a cursor. One that does not tells its state only, by `snapshot`."""
 
     def create(self, request: Mapping[str, Any], key: str) -> Call:
         """Return the create; `request` is what the application asked for, as the journal keeps it."""
@@ -162,6 +178,24 @@ class Profile(Protocol):
 
     def attach(self, run_id: str, after: str | None) -> Call:
         """Return the request for the stream after a cursor (None: from the beginning)."""
+        ...
+
+    def page(self, run_id: str, after: str | None, wait: float) -> Call | None:
+        """Return the request for the next page of events after a cursor; None if the vendor has no pages.
+
+        Args:
+            run_id: The run.
+            after: A cursor, None for the beginning, `messages.EARLIEST` for the oldest event kept.
+            wait: Seconds that the server may wait for a first event; 0 for an answer at once.
+        """
+        ...
+
+    def paged(self, run_id: str, after: str | None, body: bytes, *, first: bool) -> Page:
+        """Read a good answer of `page`; the `first` of a connection also holds what a stream begins with.
+
+        Raises:
+            Unreadable: It is none.
+        """
         ...
 
     def status(self, run_id: str) -> Call:

@@ -25,12 +25,13 @@ from reattach.core.fold import (
     ToolAnswered,
     ToolCalled,
 )
-from reattach.core.messages import Mark, Refusal
+from reattach.core.messages import By, Mark, Refusal
 from reattach.core.pause import Pair
 from reattach.core.payload import instant, run_id_good
 from reattach.model import Event, Operation, Outcome, Status
 from reattach.profiles import native_acting
-from reattach.profiles.base import Call, Created, Listed, Reading, Unreadable
+from reattach.profiles.base import Call, Created, Listed, Page, Reading, Unreadable
+from reattach.profiles.native_pages import page_of
 from reattach.profiles.native_reader import NativeReader
 from reattach.profiles.native_refusals import refusal_of
 from reattach.profiles.native_socket import NativeSocket
@@ -49,6 +50,7 @@ from reattach.profiles.native_values import (
     stored_text,
 )
 
+PAGE = 1_000  # events; the most that the protocol allows
 LARGEST = 2**63  # what a journal can keep as a whole number lies below
 
 
@@ -64,6 +66,8 @@ class Native:
     contiguous = True
     key_hours = 24.0
     sockets = NativeSocket()
+    ways: tuple[By, ...] = ("stream", "longpoll", "poll")
+    replays = True
 
     def __init__(self, *, keyed: bool = True) -> None:
         self.keyed = keyed
@@ -94,6 +98,16 @@ class Native:
         if after == "earliest":
             return Call("GET", f"{path}?after=earliest", headers)
         return Call("GET", path, headers if after is None else {**headers, "Last-Event-ID": after})
+
+    def page(self, run_id: str, after: str | None, wait: float) -> Call:
+        """Return the request for the next page."""
+        asked = "" if after is None else f"&after={quote(after, safe='')}"
+        path = f"/v1/runs/{quote(run_id, safe='')}/events?limit={PAGE}&wait_ms={round(wait * 1000)}{asked}"
+        return Call("GET", path, {"Cache-Control": "no-store"})
+
+    def paged(self, run_id: str, after: str | None, body: bytes, *, first: bool) -> Page:
+        """Read a page."""
+        return page_of(after, body, first=first)
 
     def status(self, run_id: str) -> Call:
         """Return the status read."""

@@ -17,6 +17,21 @@ LONGEST_BEAT = 3_600_000  # ms; what a server states beyond an hour, or in numbe
 _new = tuple.__new__  # a NamedTuple's own constructor is a Python function; every event passes here
 
 
+def _doubts(data: dict[str, Any]) -> tuple[str, ...]:
+    """Say what a server of an older text, or a newer one, leaves unproven."""
+    found = []
+    version = data.get("protocol")
+    if version is None:
+        found.append("the server does not name its protocol's version; it is taken for 1")
+    elif version != 1:
+        found.append(f"the server speaks version {str(version)[:20]} of the protocol; what is new in it is passed over")
+    if "cursor_id" not in data:
+        found.append(
+            "the server does not name the event at the cursor: another log under the same numbers may go unnoticed"
+        )
+    return tuple(found)
+
+
 class NativeReader:
     """Reads the frames of one subscription; remembers the epoch that the stream stated and which messages had deltas."""
 
@@ -90,6 +105,7 @@ class NativeReader:
             cursor_id if cursor_id is None or isinstance(cursor_id, str) else UNSTATED,
             maybe_int(data, "last_sequence"),
             heartbeat,
+            _doubts(data),
         )
 
     def _arrival(self, frame: Frame) -> Arrival | Refusal | None:

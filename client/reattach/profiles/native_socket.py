@@ -142,7 +142,7 @@ class SocketReader:
         run_id = message.get("run_id")
         if run_id is not None and run_id != self._run_id:
             return _foreign(f"a resume of another run ({str(run_id)[:80]!r})")
-        return self._events.attached(message)
+        return self._events.attached({"protocol": 1, **message})  # the subprotocol, `reattach.v1`, has named it
 
 
 def _foreign(detail: str) -> Refused:

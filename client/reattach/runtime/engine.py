@@ -34,6 +34,8 @@ from reattach.runtime.followed import Followed
 from reattach.runtime.forks import generation
 from reattach.runtime.loop import Inbox, Soon, apart, settled, wait_through
 from reattach.runtime.turn import LIMIT, Turn
+from reattach.runtime.wakes import Watch
+from reattach.runtime.ways import Chosen
 from reattach.runtime.writer import Writer
 from reattach.stores.base import Busy, Lease, Store, StoreDamaged, StoreFailed
 from reattach.stores.leases import current_holder
@@ -57,7 +59,8 @@ class Engine:
         writer: Its one way in.
         wire: The network.
         profile: The vendor's dialect.
-        way: How events are asked for and read; by default the profile's usual way.
+        way: How events on a stream are asked for and read; by default the profile's usual way.
+        chosen: Whether they come on a stream at all.
         server: The address, normalised.
         headers: What every request carries; asked for at each attempt.
         policy: Patience and politeness.
@@ -76,6 +79,7 @@ class Engine:
         writer: Writer,
         wire: Wire,
         profile: Profile,
+        chosen: Chosen,
         server: str,
         headers: Callable[[], Awaitable[dict[str, str | bytes]]],
         policy: Policy,
@@ -94,6 +98,7 @@ class Engine:
         self.wire = wire
         self.profile = profile
         self.way: Way = way or profile
+        self.chosen = chosen
         self.server = server
         self.policy = policy
         self.clock = clock
@@ -118,6 +123,7 @@ class Engine:
         self._turns: dict[int, Turn] = {}
         self._leases: dict[tuple[int, str], Lease] = {}
         self._owed: dict[tuple[int, str], Lease] = {}  # could not be given back; nobody here uses them any more
+        self._doubted: set[str] = set()
         self.shown: dict[tuple[int, str], tuple[int, int]] = {}
         """What consumers of this engine that left had been handed: lease token and position."""
 
@@ -130,6 +136,7 @@ class Engine:
         self.spawn(self.clock.run)
         self.spawn(self._keep_leases)
         self.spawn(self._carry_marks)
+        Watch(self.clock, self._woke).start()
 
     async def close(self) -> None:
         """Stop following everything; commits settle, leases are given back, threads and sockets end. Runs go on. Twice is fine.
@@ -246,6 +253,18 @@ class Engine:
                 self._fault(error)
 
         await wait_through(apart(work))
+
+    def _woke(self, seconds: float) -> None:
+        """The machine slept: whoever follows looks at once."""
+        self.tell("", "woke", f"{seconds:.0f} s passed that no timer saw")
+        for followed in list(self._followed.values()):
+            followed.woke(seconds)
+
+    def new_doubt(self, sentence: str) -> bool:
+        """Whether this was not said of this server before; it is now."""
+        new = sentence not in self._doubted
+        self._doubted.add(sentence)
+        return new
 
     def _fault(self, error: Exception) -> None:
         """A fault of ours: say so to all who wait."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from reattach import errors
-from reattach.core.messages import Attached, LeaseLost
+from reattach.core.messages import Attached, LeaseLost, Woke
 from reattach.model import Connection, OnGap
 from reattach.runtime.failures import of_fault
 from reattach.runtime.feed import End, Feed
@@ -60,6 +60,11 @@ class Followed:
         self._wake.set()
         if self._subscription is not None:
             self._subscription.settled.set()
+
+    def woke(self, seconds: float) -> None:
+        """The machine slept for so many seconds, or its clock was put forward."""
+        if self._subscription is not None:
+            self._subscription.tell(Woke(seconds))
 
     def lost_lease(self) -> None:
         """Another process owns the run now."""

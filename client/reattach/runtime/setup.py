@@ -28,6 +28,7 @@ from reattach.runtime.engine import Engine, Step
 from reattach.runtime.failures import of_fault
 from reattach.runtime.loop import Inbox, Soon, soon_in_this_loop
 from reattach.runtime.turn import LIMIT
+from reattach.runtime.ways import Chosen, chosen
 from reattach.runtime.writer import ThreadWriter, Writer
 from reattach.stores import open_store
 from reattach.stores.base import Store, StoreDamaged
@@ -64,6 +65,7 @@ class Setup:
     policy: Policy
     on_gap: OnGap
     observer: Observer | None
+    chosen: Chosen
     wire: Callable[[], Wire]
     seams: Seams
 
@@ -95,14 +97,13 @@ def check(
             raise ValueError(f'on_gap={on_gap!r}: "raise", "snapshot" or "continue" is needed')
         if keep != "events":
             raise ValueError(f'keep={keep!r} is not in this version; there is "events"')
-        if isinstance(transport, str) and transport not in ("auto", "sse", "websocket"):
-            raise ValueError(f'transport={transport!r} is not in this version; there are "auto", "sse" and "websocket"')
         server, dialect = address(url), named(profile)
         socket = _is_socket(url, transport)
         return Setup(
             server=server,
             profile=dialect,
             way=_socket_way(dialect) if socket else None,
+            chosen=Chosen() if socket else chosen(transport, dialect),
             store=open_store(journal),
             token=token,
             headers=_own(headers),
@@ -307,6 +308,7 @@ async def serving(setup: Setup) -> AsyncIterator[tuple[Engine, errors.JournalDam
             wire=setup.wire(),
             profile=setup.profile,
             way=setup.way,
+            chosen=setup.chosen,
             server=setup.server,
             headers=lambda: _headers(setup),
             policy=setup.policy,

@@ -10,6 +10,7 @@ _PHASES: dict[Mode, Phase] = {
     "attaching": "attaching",
     "live": "live",
     "waiting": "waiting",
+    "polling": "polling",
     "resyncing": "attaching",
     "parked": "live",
     "ending": "live",
@@ -36,7 +37,7 @@ def connection_of(state: State, retry_in: float | None, replay_from: int) -> Con
         phase=phase,
         reason=state.reason,
         attempt=attempt,
-        retry_in=retry_in if phase in ("waiting", "polling") else None,
+        retry_in=retry_in if state.mode == "waiting" else None,
         replayed=max(0, state.admitted.sequence - replay_from) if phase in ("live", "replaying") else 0,
         behind=behind if phase in ("live", "replaying") else None,
     )

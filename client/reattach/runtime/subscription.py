@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -17,6 +18,7 @@ from reattach.core.fold import Released
 from reattach.core.messages import (
     Arrival,
     Attached,
+    By,
     Close,
     Closed,
     Commit,
@@ -57,9 +59,10 @@ from reattach.core.messages import (
 from reattach.core.rows_stream import WINDOW
 from reattach.core.state import Rules, State
 from reattach.model import Event, Gap, OnGap, Outcome
-from reattach.profiles.base import Noted, Unreadable
+from reattach.profiles.base import Noted, Reader, Unreadable, Way
 from reattach.runtime import calls, failures
 from reattach.runtime.feed import End, Feed
+from reattach.runtime.pages import Pages
 from reattach.runtime.shown import connection_of
 from reattach.runtime.timers import Timers
 from reattach.stores.base import GapNote, Lease, RunRow, Write
@@ -76,6 +79,8 @@ GATHERED_EVENTS = 1_000
 GATHERED_BYTES = 1 << 20
 """More than this waiting for the disk, and the connection is not read until it has drained."""
 REFUSAL_BYTES = 65_536
+GRACE = 1.0
+"""Seconds that a transport waits longer for a head than the core does, whose limit is the one that counts."""
 
 
 class Subscription:
@@ -95,7 +100,10 @@ class Subscription:
         self.lease = lease
         self.feed = feed
         self._run_id = row.run_id or ""
-        rules = Rules(engine.policy, on_gap, engine.profile.contiguous)
+        profile = engine.profile
+        rules = Rules(
+            engine.policy, on_gap, profile.contiguous, engine.chosen.by, engine.chosen.falls_back, profile.replays
+        )
         self.state = State(rules=rules)
         self._timers = Timers(engine.clock, lambda name: self.tell(Elapsed(name)))
         self._inputs: deque[Input] = deque()
@@ -168,8 +176,8 @@ class Subscription:
                 self._timers.start(timer, seconds)
             case StopTimer(timer):
                 self._timers.stop(timer)
-            case Open(after, attempt):
-                self._open(after, attempt)
+            case Open(after, attempt, by):
+                self._open(after, attempt, by)
             case Close():
                 self._hang_up()
             case ReadStatus(era, attempt):
@@ -183,6 +191,8 @@ class Subscription:
             case Finish(outcome, failure):
                 self._finish(outcome, failure)
             case Notice(code, detail):
+                if code == "unproven" and not self._engine.new_doubt(detail):
+                    return
                 self._engine.tell(self._run_id, code, detail, cursor=self.state.committed.cursor)
 
     def _finish(self, outcome: Outcome | None, failure: Failure | None) -> None:
@@ -313,13 +323,13 @@ class Subscription:
 
     # the connection --------------------------------------------------------------------------------------------------
 
-    def _open(self, after: str | None, attempt: int) -> None:
+    def _open(self, after: str | None, attempt: int, by: By) -> None:
         self._number += 1
         self.retry_in = None
         self._replay_from = self.state.committed.sequence
         self._engine.tell(self._run_id, "attach", cursor=after, attempt=attempt)
         self._scope = anyio.CancelScope()
-        self._engine.spawn(self._connect, self._number, self._scope, after)
+        self._engine.spawn(self._connect, self._number, self._scope, after, by)
 
     def _hang_up(self) -> None:
         self._number += 1
@@ -327,11 +337,11 @@ class Subscription:
             self._scope.cancel()
             self._scope = None
 
-    async def _connect(self, number: int, scope: anyio.CancelScope, after: str | None) -> None:
+    async def _connect(self, number: int, scope: anyio.CancelScope, after: str | None, by: By) -> None:
         with scope:
             try:
                 async with self._line:  # one that was told to hang up may not have done it yet
-                    await self._attempt(number, after)
+                    await (self._attempt(number, after) if by == "stream" else self._page_through(number, after, by))
             except WireLost as error:
                 self._heard_of(number, Lost(error.detail))
             except WireOversize as error:
@@ -342,7 +352,7 @@ class Subscription:
     async def _attempt(self, number: int, after: str | None) -> None:
         engine = self._engine
         call = engine.way.attach(self._run_id, after)
-        request = await engine.calls.request(call, engine.policy.connect_timeout)
+        request = await engine.calls.request(call, engine.policy.connect_timeout + GRACE)
         stream = await engine.wire.stream(request, max_event_bytes=engine.policy.max_event_bytes)
         try:
             if stream.status == 204:
@@ -373,8 +383,8 @@ class Subscription:
         return self._engine.policy.give_up_after if left is None else left
 
     async def _read(self, number: int, stream: Stream) -> None:
-        reader = self._engine.way.reader(self._run_id)
-        reader.recall(self._recent)
+        reader = self._reader(self._engine.way)
+        beat_at: float | None = None
         while True:
             batch = await stream.read()
             if number != self._number:
@@ -385,28 +395,51 @@ class Subscription:
             if batch.retry is not None:
                 self._heard_of(number, Hinted(batch.retry))
             told = reader.read(batch.frames) if batch.frames else ()
+            if batch.frames or batch.growing:
+                beat_at = None
             if not any(isinstance(each, Received) for each in told):
-                self._heard_of(number, Heard(batch.growing))
-            for each in told:
-                if isinstance(each, Noted):
-                    self._engine.tell(self._run_id, each.name, each.detail)
-                    continue
-                if isinstance(each, Received):
-                    newest = each.arrivals[-1].cursor
-                    self._engine.tell(self._run_id, "received", cursor=newest, count=len(each.arrivals))
-                self._heard_of(number, each._replace(left=self._left()) if isinstance(each, Refused) else each)
-                if isinstance(each, Opened):
-                    self._engine.tell(self._run_id, "attached", cursor=each.cursor, count=each.head or 0)
-            if self._crowded:
-                self._timers.stand("idle", "behind", "budget")  # we do not read: silence says nothing
-                try:
-                    while self._crowded:
-                        self._room = anyio.Event()
-                        await self._room.wait()
-                finally:
-                    self._timers.go_on()
+                beat = None
+                if not batch.frames and not batch.growing:  # nothing but a sign of life: how far apart do they come?
+                    now = self._engine.clock.now()
+                    beat, beat_at = None if beat_at is None else now - beat_at, now
+                self._heard_of(number, Heard(batch.growing, beat))
+            await self._tell_all(number, told)
             if batch.frames:
                 await anyio.lowlevel.checkpoint()  # a long replay must not starve the loop's other tasks (B06)
+
+    async def _page_through(self, number: int, after: str | None, by: By) -> None:
+        """Read events page by page, as long as this is the connection."""
+        pages = Pages(self._engine, self._run_id, after, by, self._reader(self._engine.profile))
+        while not pages.over and number == self._number:
+            told = await pages.read()
+            if number == self._number:
+                await self._tell_all(number, told)
+
+    def _reader(self, way: Way) -> Reader:
+        reader = way.reader(self._run_id)
+        reader.recall(self._recent)
+        return reader
+
+    async def _tell_all(self, number: int, told: Iterable[Input | Noted]) -> None:
+        """Tell what one read or page brought, and read no further until the disk has room for more."""
+        for each in told:
+            if isinstance(each, Noted):
+                self._engine.tell(self._run_id, each.name, each.detail)
+                continue
+            if isinstance(each, Received):
+                newest = each.arrivals[-1].cursor
+                self._engine.tell(self._run_id, "received", cursor=newest, count=len(each.arrivals))
+            self._heard_of(number, each._replace(left=self._left()) if isinstance(each, Refused) else each)
+            if isinstance(each, Opened):
+                self._engine.tell(self._run_id, "attached", cursor=each.cursor, count=each.head or 0)
+        if self._crowded:
+            self._timers.stand("idle", "behind", "budget")  # we do not read: silence says nothing
+            try:
+                while self._crowded:
+                    self._room = anyio.Event()
+                    await self._room.wait()
+            finally:
+                self._timers.go_on()
 
     @property
     def _crowded(self) -> bool:

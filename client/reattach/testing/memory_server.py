@@ -16,12 +16,15 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import anyio
+
 from reattach.runtime.clock import Clock
+from reattach.testing import frames
 from reattach.testing.acting import Acting, body_of, resolve, settle_pauses
 from reattach.testing.answers import CallAnswer, StreamAnswer, as_socket, as_stream, refused, told
 from reattach.testing.forms import Form, SocketForm, StreamForm
@@ -51,6 +54,8 @@ class MemoryServer:
         continuations: What happens to each run that goes on from a pause, in order, in place of `beats`; then: it ends.
         keys: Whether the key of a create is "honoured", or taken and "ignored", as a bad server does it.
         inventory: The operations that a `run.cancelled` names.
+        pages: Plans for pages of events.
+        page_events: The most events that one page holds.
     """
 
     def __init__(
@@ -66,6 +71,8 @@ class MemoryServer:
         continuations: Iterable[Iterable[Beat]] = (),
         keys: Literal["honoured", "ignored"] = "honoured",
         inventory: dict[str, Any] | None = None,
+        pages: Iterable[Trip] = (),
+        page_events: int = 100,
     ) -> None:
         self.wire = Wire(clock=clock, server=self)
         self.runs: dict[str, ModelRun] = {}
@@ -85,6 +92,9 @@ class MemoryServer:
         self._continuations = deque(tuple(each) for each in continuations)
         self._legs = deque(legs)
         self._trips = {"create": deque(creates), "status": deque(statuses), "snapshot": deque(snapshots)}
+        self._trips["events"] = deque(pages)
+        self._page_events = page_events
+        self._waiting: set[anyio.Event] = set()  # long polls
         self._lines: dict[str, list[Line]] = {}
 
     @property
@@ -142,6 +152,8 @@ class MemoryServer:
                     line.close(None)
         for line in list(self._lines[run.id]):
             line.bring()
+        for news in self._waiting:
+            news.set()
 
     def _beat(self, run: ModelRun, number: int, now: float) -> None:
         """Do all beats that are due, and set an alarm for the next."""
@@ -210,21 +222,25 @@ class MemoryServer:
             return refused(409, "cursor_ahead", last_sequence=run.last)
         return sequence
 
-    def answer_call(self, sent: Sent) -> CallAnswer:
-        """Answer a finite call by its plan, else by the protocol."""
-        match = _RUN.match(sent.path)
+    def answer_call(self, sent: Sent) -> CallAnswer | Awaitable[CallAnswer]:
+        """Answer a finite call by its plan, else by the protocol; a long poll when it is time."""
+        match = _RUN.match(sent.path.partition("?")[0])
         if sent.method == "POST" and sent.path == "/v1/runs":
             kind = "create"
         elif match is None or match[2] is None:
             kind = "status"
         else:
             kind = match[2].removeprefix("/")
+        if kind == "events" and "wait_ms=0" in sent.path and self.attached is not None:
+            self.attached(sent)  # the pages of one connection are one attach
         trips = self._trips.get(kind)
         trip = trips.popleft() if trips else Trip()
         if trip.lost == "before":
             return CallAnswer(lost="connection refused", definite=True)
         if trip.refuse is not None:
             return refused(trip.refuse, trip.code, retry_after=trip.retry_after)
+        if kind == "events":
+            return self._page(sent, trip)
         answer = self._answer(sent, kind)
         return CallAnswer(
             status=answer.status,
@@ -253,6 +269,39 @@ class MemoryServer:
         if kind == "cancel":
             return self._cancel(run, "requested")
         return told(run.snapshot() if kind == "snapshot" else run.told())
+
+    async def _page(self, sent: Sent, trip: Trip) -> CallAnswer:
+        asked = {name: values[0] for name, values in parse_qs(urlsplit(sent.path).query).items()}
+        run, after = self._run_of(sent), asked.get("after")
+        if run is None:
+            return refused(404, "run_not_found")
+        place = self._place(run, after)
+        limit = self._clock.now() + int(asked.get("wait_ms", "0")) / 1000.0
+        while isinstance(place, int) and place == run.last and not run.settled and self._clock.now() < limit:
+            news = anyio.Event()
+            self._waiting.add(news)
+            alarm = self._clock.call_at(limit, news.set)
+            try:
+                await news.wait()
+            finally:
+                alarm.cancel()
+                self._waiting.discard(news)
+            place = self._place(run, asked.get("after"))
+        if isinstance(place, CallAnswer):
+            return place
+        events = run.after(place)[: min(self._page_events, int(asked.get("limit", "100")))]
+        before = run.at(place)
+        rest = {
+            "next": f"{run.epoch}.{place + len(events)}",
+            "cursor_id": None if not place else before.id if before else run.forgotten_id,
+            "epoch": run.epoch,
+            "status": run.status,
+            "first_sequence": run.first,
+            "last_sequence": run.last,
+        }
+        text = ",".join(event.text for event in events)
+        body = f'{{"events":[{text}],{frames.compact(rest)[1:]}'.encode()
+        return CallAnswer(body=body, delay=trip.delay, lost="connection reset by peer" if trip.lost else None)
 
     def _create(self, sent: Sent) -> CallAnswer:
         key, request = sent.headers.get("idempotency-key", ""), sent.body or b""

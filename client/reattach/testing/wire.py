@@ -19,11 +19,11 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
 
@@ -46,8 +46,8 @@ class Answers(Protocol):
         """Return what becomes of a request for a stream."""
         ...
 
-    def answer_call(self, sent: Sent) -> CallAnswer:
-        """Return what becomes of a finite call."""
+    def answer_call(self, sent: Sent) -> CallAnswer | Awaitable[CallAnswer]:
+        """Return what becomes of a finite call, now or when it is time."""
         ...
 
 
@@ -80,8 +80,7 @@ class Sent:
         cursor = self.headers.get("last-event-id")
         if cursor is not None:
             return cursor
-        query = urlsplit(self.path).query
-        return query.removeprefix("after=") if query.startswith("after=") else None
+        return parse_qs(urlsplit(self.path).query).get("after", [None])[0]
 
 
 _ANY: Any = object()
@@ -184,7 +183,8 @@ class Wire:
     async def call(self, request: Request) -> Response:
         """Answer a finite call; see the seam."""
         sent = self._sent(request, stream=False)
-        answer = self._scripted_call(sent) if self._server is None else self._server.answer_call(sent)
+        told = self._scripted_call(sent) if self._server is None else self._server.answer_call(sent)
+        answer = told if isinstance(told, CallAnswer) else await told
         await self._until_head(answer, request.timeout)
         return Response(answer.status, answer.headers, answer.body)
 

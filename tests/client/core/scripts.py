@@ -59,10 +59,18 @@ class Dialogue:
     """A machine under test: `tell` it facts, then look at `mode`, `effects` and `kinds` of the last answer."""
 
     def __init__(
-        self, table: Table = TABLE, *, on_gap: OnGap = "snapshot", contiguous: bool = True, **policy: Any
+        self,
+        table: Table = TABLE,
+        *,
+        on_gap: OnGap = "snapshot",
+        contiguous: bool = True,
+        by: m.By = "stream",
+        falls_back: bool = False,
+        replays: bool = True,
+        **policy: Any,
     ) -> None:
         self.table = table
-        self.state = State(rules=Rules(Policy(**policy), on_gap, contiguous))
+        self.state = State(rules=Rules(Policy(**policy), on_gap, contiguous, by, falls_back, replays))
         self.effects: tuple[m.Effect, ...] = ()
 
     def tell(self, *facts: m.Input) -> Dialogue:
@@ -142,6 +150,18 @@ def status(
 ) -> m.StatusRead:
     word = Status.COMPLETED if settled else Status.RUNNING
     return m.StatusRead(era, attempt, epoch, head, word, OUTCOME if settled else None)
+
+
+def held_back(table: Table) -> Dialogue:
+    """Attaching by long polls, since two streams in a row held back what the status knew."""
+    talk = live(table, falls_back=True)
+    for _ in range(2):
+        talk.tell(status(head=2), m.Elapsed("behind"))
+        assert talk.mode == "waiting"
+        talk.tell(RECONNECT)
+        if talk.one(m.Open).by == "stream":
+            talk.tell(OPENED)
+    return talk
 
 
 SCRIPTS: dict[str, Callable[[Table], None]] = {}
@@ -344,6 +364,46 @@ def closing(table: Table) -> None:
 
 
 @script
+def ended_for_now(table: Table) -> None:
+    """By polls nothing stays open: the end of the pages waits for the status, and what that has above us is fetched."""
+    talk = attaching(table, by="poll").tell(status(head=0), OPENED, m.Received((event(1),)), m.Ended())
+    assert (talk.kinds, talk.mode) == (["Close"], "polling")
+    assert not talk.state.timers & {"reconnect", "budget", "idle", "connect"}
+    talk.tell(m.Committed(mark(1)), m.Elapsed("poll"), status(head=1))
+    assert (talk.kinds, talk.mode) == ([], "polling")
+    talk.tell(m.Elapsed("poll"), status(head=2))
+    assert (talk.kinds, talk.one(m.Open).after, talk.one(m.Open).by) == (["Open"], "e1.1", "poll")
+
+
+@script
+def stream_elapsed(table: Table) -> None:
+    """After long polls for long enough a stream is tried again, at once and not counted."""
+    talk = held_back(table)
+    assert talk.one(m.Open).by == "longpoll"
+    talk.tell(OPENED, m.Elapsed("stream"))
+    assert (talk.mode, talk.window("reconnect"), talk.state.backoff.waits) == ("waiting", (0.0, 0.25), 2)
+    assert talk.tell(RECONNECT).one(m.Open).by == "stream"
+
+
+@script
+def woke(table: Table) -> None:
+    """A machine that slept attaches at once with a new budget, but no sooner than a server that is busy wants."""
+    for talk in (attaching(table), live(table), waiting(table)):
+        talk.tell(m.Woke(60.0))
+        assert (talk.mode, talk.window("reconnect"), talk.window("budget")) == ("waiting", (0.0, 0.25), (600.0, 600.0))
+    busy = attaching(table).tell(m.Refused(Refusal(Why.BUSY, retry_after=90.0)), m.Woke(60.0))
+    assert busy.window("reconnect") == (30.0, 30.25)
+
+
+@script
+def woke_elsewhere(table: Table) -> None:
+    """With nothing open, the status is asked at once; a search for the place gets a new budget."""
+    talk = attaching(table, by="poll").tell(status(head=0), OPENED, m.Ended())
+    assert talk.tell(m.Woke(60.0)).kinds == ["ReadStatus"]
+    assert resyncing(table).tell(m.Woke(60.0)).window("budget") == (600.0, 600.0)
+
+
+@script
 def connect_elapsed(table: Table) -> None:
     """No answer in time is a loss."""
     assert attaching(table).tell(m.Elapsed("connect")).mode == "waiting"
@@ -426,7 +486,12 @@ def snapshot_failed(table: Table) -> None:
 def opened_at_the_earliest(table: Table) -> None:
     """on_gap="continue": where the server begins is the boundary."""
     talk = resyncing(table, on_gap="continue").tell(m.Opened("e1", "e1.4", 4, "a4"))
-    assert (talk.kinds, talk.one(m.CommitGap).mark) == (["Close", "CommitGap"], mark(3, 4))
+    assert (talk.kinds, talk.one(m.CommitGap).mark) == (["CommitGap"], mark(3, 4))
+    assert (talk.mode, talk.state.timers) == ("live", {"idle", "poll", "stall"}), "the connection is kept"
+    talk.tell(m.Received((event(5),)))
+    assert (talk.one(m.Commit).prev, talk.one(m.Commit).mark) == (mark(3, 4), mark(4, 5))
+    talk.tell(m.Committed(mark(3, 4), gap=True), m.Committed(mark(4, 5)))
+    assert (talk.kinds, talk.one(m.Deliver).position) == (["Deliver"], 4)
 
 
 @script
@@ -595,3 +660,13 @@ def status_denied(table: Table) -> None:
     talk.tell(RECONNECT, by_status._replace(attempt=2))
     assert (talk.kinds[-2:], talk.failure) == (["Close", "Finish"], "not_authorized")
     assert attaching(table).tell(m.StatusFailed(NOW, 1, Refusal(Why.FORBIDDEN))).failure == "not_authorized"
+
+
+@script
+def status_unanswered(table: Table) -> None:
+    """The poll asks again, not sooner than the server says; with nothing but the status to go by, the budget runs."""
+    talk = live(table).tell(m.StatusFailed(NOW, 1, Refusal(Why.BUSY, retry_after=90.0)))
+    assert talk.window("poll") == (90.0, 91.0)
+    talk = attaching(table, by="poll").tell(status(head=0), OPENED, m.Ended(), m.Elapsed("poll"))
+    assert talk.tell(m.StatusFailed(NOW, 1, Refusal(Why.BUSY))).window("budget") == (600.0, 600.0)
+    assert talk.tell(m.Elapsed("budget")).failure == "reconnect_exhausted"

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from client.core.scripts import (
     NOW,
+    OPENED,
     OUTCOME,
     RECONNECT,
     Dialogue,
@@ -31,7 +32,17 @@ from reattach.policy import Policy
 
 # laws ------------------------------------------------------------------------------------------------------------------
 
-TIMERS: tuple[m.TimerName, ...] = ("connect", "idle", "behind", "reconnect", "budget", "poll", "resync", "stall")
+TIMERS: tuple[m.TimerName, ...] = (
+    "connect",
+    "idle",
+    "behind",
+    "reconnect",
+    "budget",
+    "poll",
+    "resync",
+    "stall",
+    "stream",
+)
 SECONDS = st.one_of(st.none(), st.sampled_from([0.0, 1.0, 50.0, 1e6]))
 REFUSALS = st.builds(Refusal, st.sampled_from(list(Why)), retry_after=SECONDS)
 EVENTS = st.builds(
@@ -69,6 +80,7 @@ FACTS = st.one_of(
     st.builds(m.StatusFailed, st.integers(0, 2), st.integers(0, 4), REFUSALS),
     st.builds(m.SnapshotRead, st.integers(0, 2), st.builds(mark, st.just(0), st.integers(0, 6)), st.none()),
     st.builds(m.SnapshotFailed, st.integers(0, 2), REFUSALS),
+    st.builds(m.Woke, st.floats(0, 1e6)),
     st.just(m.Full()),
     st.just(m.Drained()),
 )
@@ -80,6 +92,9 @@ RULES = st.builds(
     st.sampled_from([Policy(), Policy(give_up_after=None)]),
     st.sampled_from(["raise", "snapshot", "continue"]),
     st.booleans(),
+    st.sampled_from(["stream", "stream", "longpoll", "poll"]),
+    st.booleans(),
+    st.sampled_from([True, True, True, False]),
 )
 
 
@@ -376,8 +391,19 @@ def test_a_settled_204_brings_no_notice() -> None:
 def test_a_definite_answer_that_only_a_token_was_old_is_forgotten() -> None:
     """401, then a good answer, then 401: each is the first."""
     no = m.Refused(Refusal(Why.UNAUTHENTICATED))
-    talk = attaching(TABLE).tell(no, status(head=0), RECONNECT, no)
+    talk = attaching(TABLE).tell(no, RECONNECT, OPENED, m.Lost(), RECONNECT, no)
     assert talk.mode == "waiting"
+    by_status = m.StatusFailed(NOW, 1, Refusal(Why.UNAUTHENTICATED))
+    talk = attaching(TABLE).tell(by_status, status(head=0), m.Lost(), RECONNECT, by_status._replace(attempt=2))
+    assert talk.mode == "attaching"
+
+
+def test_a_healthy_status_grants_nothing_that_the_stream_refused() -> None:
+    """A stream that refuses every token beside a status that takes them all ends; once it went on for ever. So does a 404."""
+    for why, code in ((Why.UNAUTHENTICATED, "not_authorized"), (Why.NOT_FOUND, "not_found")):
+        no = m.Refused(Refusal(why))
+        talk = attaching(TABLE, before=True).tell(no, status(head=0), RECONNECT, status(head=0), no)
+        assert talk.failure == code
 
 
 def test_the_budget_begins_again_with_an_attach() -> None:

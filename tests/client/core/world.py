@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from reattach.core import messages as m
 from reattach.core.backoff import Backoff
-from reattach.core.messages import EARLIEST, UNSTATED, Arrival, Mark, Refusal, Why
+from reattach.core.messages import EARLIEST, UNSTATED, Arrival, By, Mark, Refusal, Why
 from reattach.core.state import Rules, State
 from reattach.model import GapReason, OnGap, Outcome, Status
 from reattach.policy import Policy
@@ -43,7 +43,8 @@ class Scene(NamedTuple):
 
     `opaque`: the vendor's positions cannot be compared. `older`: its server begins one event before the cursor. `budget`: time may
     run out. `size`: events of the run, one less in its next epochs. `keep`: what the journal keeps. `before`: this journal created
-    the run. `without`: rules of the world left out.
+    the run. `without`: rules of the world left out. `by`: how events are asked for. `buffers`: no stream's bytes get through.
+    `nolog`: the server can tell its state only.
     """
 
     faults: tuple[str, ...]
@@ -55,11 +56,18 @@ class Scene(NamedTuple):
     before: bool = False
     without: frozenset[str] = frozenset()
     size: int = 3
+    by: By = "stream"
+    buffers: bool = False
+    nolog: bool = False
 
     def __str__(self) -> str:
-        words = [*self.faults, *(name for name in ("opaque", "older", "budget", "before") if getattr(self, name))]
+        words = [
+            *self.faults,
+            *(name for name in ("opaque", "older", "budget", "before", "buffers", "nolog") if getattr(self, name)),
+        ]
         words += [f"keep={self.keep}"] if self.keep != "events" else []
         words += [f"events={self.size}"] if self.size != 3 else []
+        words += [self.by] if self.by != "stream" else []
         words += [f"on_gap={self.on_gap}"] if self.on_gap != "snapshot" else []
         return "+".join([*words, *(f"without-{name}" for name in sorted(self.without))])
 
@@ -126,6 +134,7 @@ class Line(NamedTuple):
     dead: str = ""
     closed: bool = False
     early: bool = False
+    by: By = "stream"
 
 
 class Ask(NamedTuple):
@@ -227,7 +236,14 @@ class Stage:
     def __init__(self, scene: Scene, step: Step) -> None:
         self.scene = scene
         self.step = step
-        self.rules = Rules(HURRIED if scene.budget else PATIENT, scene.on_gap, contiguous=not scene.opaque)
+        self.rules = Rules(
+            HURRIED if scene.budget else PATIENT,
+            scene.on_gap,
+            contiguous=not scene.opaque,
+            by=scene.by,
+            falls_back=scene.buffers,
+            replays=not scene.nolog,
+        )
         self.states: list[State] = []
         self._number: dict[State, int] = {}
         self._taken: dict[tuple[int, type, m.Input], tuple[int, tuple[m.Effect, ...]]] = {}
@@ -308,7 +324,9 @@ class Stage:
         return w
 
     def _rank(self, s: State, asks: tuple[tuple[int, int], ...]) -> tuple[int, tuple[tuple[int, int], ...]]:
+        s = s._replace(answered=s.answered if s.rules.falls_back and s.answered == s.attempt else 0)
         attempts = [s.attempt, s.denied, s.missing, s.settled_at if s.settled else 0, *(attempt for _, attempt in asks)]
+        attempts.append(s.answered)
         era = s.era
         rank = {attempt: number for number, attempt in enumerate(sorted({0, *attempts}))}
         s = s._replace(
@@ -324,11 +342,21 @@ class Stage:
             reason="",
             refusal=None,
             declined=False,
-            timers=s.timers - {"stall"},
+            timers=s.timers - {"stall", "stream"} if not s.rules.falls_back else s.timers - {"stall"},
             fresh=s.fresh and self.scene.opaque,
             asked=s.asked if s.mode == "attaching" else Mark(),
             cause=s.cause if s.mode == "resyncing" else None,
             hole=s.hole if s.hole == s.committed.position else -1,
+            answered=rank[s.answered],
+            barred=s.barred and bool(s.denied or s.missing),
+            held=s.held if s.rules.falls_back else 0,
+            falls=0,
+            owed=0,
+            withheld=0,
+            stated=False,
+            beats=(),
+            doubted=frozenset(),
+            floor=0.0,
         )
         return self._intern(s), tuple((1 if each == era else 0, rank[attempt]) for each, attempt in asks)
 
@@ -336,10 +364,11 @@ class Stage:
         match effect:
             case m.StartTimer() | m.StopTimer() | m.Notice():
                 pass
-            case m.Open(after):
+            case m.Open(after, _, by):
                 if w.line is not None:
                     raise Violation("two connections")
-                w = w._replace(line=Line(after))
+                swallowed = self.scene.buffers and by == "stream"
+                w = w._replace(line=Line(after, by=by, dead="buffered" if swallowed else ""))
             case m.Close():
                 w = w._replace(line=None)
             case m.Commit(prev, batch, mark):
@@ -367,7 +396,7 @@ class Stage:
         return w
 
     def _check_cause(self, w: World, reason: GapReason) -> None:
-        if not w.causes:
+        if not w.causes and not (reason == "no_log" and self.scene.nolog):
             raise Violation(f"a gap ({reason}) without a cause")
 
     def _finish(self, w: World, outcome: Outcome | None, failure: m.Failure | None) -> World:
@@ -393,7 +422,8 @@ class Stage:
                 raise Violation("gave up: not_authorized")
         elif code in GAP_FAILURES:
             unfillable = self.scene.on_gap == "continue" and code == "gap_unfillable" and "hole" in w.causes
-            if not w.causes or not (self.scene.on_gap == "raise" or unfillable):
+            allowed = w.causes or self.scene.nolog
+            if not allowed or not (self.scene.on_gap == "raise" or unfillable):
                 raise Violation(f"gave up: {code}")
             if any(write.ends for write in w.queue):
                 raise Violation(f"{code} though the end is on its way to the disk")
@@ -674,7 +704,7 @@ class Stage:
             return refusing(line, Why.EXPIRED)
         if self.scene.opaque:
             return line._replace(served=sequence, epoch=s.epoch, queue=(says(m.Opened()),), early=not s.whole)
-        if s.whole and sequence == len(s.log):
+        if s.whole and sequence == len(s.log) and line.by == "stream":
             return line._replace(served=sequence, epoch=s.epoch, queue=(says(m.Declined()),), closed=True)
         if self.scene.older and sequence >= s.first and line.after != EARLIEST:
             sequence -= 1
@@ -734,7 +764,7 @@ class Stage:
                         line=line._replace(served=at + 1, epoch=s.epoch, queue=twice)
                     ),
                 )
-        elif s.whole and at >= len(s.log):
+        elif (s.whole or line.by == "poll") and at >= len(s.log):
             queue = (*line.queue, says(m.Ended()))
             yield Move(
                 ("server ends the stream",), False, lambda: w._replace(line=line._replace(queue=queue, closed=True))

@@ -178,7 +178,14 @@ def test_control_frames():
     told = reader.read(
         [
             frame(
-                {"epoch": "e1", "cursor": "e1.4", "cursor_id": "evt_4", "last_sequence": 9, "heartbeat_ms": 500},
+                {
+                    "protocol": 1,
+                    "epoch": "e1",
+                    "cursor": "e1.4",
+                    "cursor_id": "evt_4",
+                    "last_sequence": 9,
+                    "heartbeat_ms": 500,
+                },
                 "",
                 "stream.attached",
             ),
