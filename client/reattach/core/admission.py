@@ -56,6 +56,25 @@ def admit(arrival: Arrival, admitted: Mark, known: Sequence[Identity], *, contig
     return Verdict.DIVERGED
 
 
+def leading(arrivals: Sequence[Arrival], admitted: Mark) -> int:
+    """Return how many events from the front are each the next one beyond doubt: same epoch, next number, known predecessor.
+
+    What `admit` would say of each, for the many events of one read, at a third of the price; it stops at the first that needs a
+    second look, and behind a settling event.
+    """
+    _, epoch, sequence, identity, _ = admitted
+    if epoch is None or identity is None:
+        return 0
+    for count, arrival in enumerate(arrivals):
+        sequence += 1
+        if arrival.sequence != sequence or arrival.prev_id != identity or arrival.epoch != epoch:
+            return count
+        identity = arrival.id
+        if arrival.outcome is not None:
+            return count + 1
+    return len(arrivals)
+
+
 def _follows(prev_id: str | None, admitted: Mark) -> bool:
     if prev_id == UNSTATED:
         return True

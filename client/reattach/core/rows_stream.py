@@ -5,7 +5,9 @@ What an answer, an event, a loss or a refusal means. A clean end of the body is 
 
 from __future__ import annotations
 
-from reattach.core.admission import Verdict, admit
+from operator import attrgetter
+
+from reattach.core.admission import Verdict, admit, leading
 from reattach.core.backoff import Window
 from reattach.core.liveness import observed
 from reattach.core.messages import (
@@ -149,18 +151,20 @@ def opened(s: State, given: Opened, fx: Effects) -> State:
 def received(s: State, given: Received, fx: Effects) -> State:
     """Admit what one read brought, in order; commit what is next as one batch; stop at the first that proves something."""
     first = s.admitted
-    at = first
-    batch: list[Arrival] = []
-    known = list(s.known)  # one copy a read: what came before in this read is known too
-    over = s.over
-    for arrival in given.arrivals:
+    arrivals = given.arrivals
+    count = 0 if s.over else leading(arrivals, first)
+    batch = list(arrivals[:count])
+    at = _mark_at(first.position + count, batch[-1], first) if batch else first
+    over = s.over or (count > 0 and batch[-1].outcome is not None)
+    known = [*s.known, *map(_identity, batch)]  # what came before in this read is known too
+    for arrival in arrivals[count:]:
         if over:
             break  # nothing follows a settling event; a server that sends more is not believed
         verdict = admit(arrival, at, known, contiguous=s.rules.contiguous)
         if verdict is Verdict.NEXT:
-            at = Mark(at.position + 1, arrival.epoch or at.epoch, arrival.sequence or 0, arrival.id, arrival.cursor)
+            at = _mark_at(at.position + 1, arrival, at)
             batch.append(arrival)
-            known.append((arrival.sequence, arrival.dedupe, arrival.digest))
+            known.append(_identity(arrival))
             over = arrival.outcome is not None
         elif verdict is not Verdict.DUPLICATE:
             s = _commit(s, fx, first, batch, at, known, over)
@@ -174,6 +178,13 @@ def received(s: State, given: Received, fx: Effects) -> State:
     s = stop(s, fx, "connect", "budget", "behind")
     s = start(s, fx, "stall", s.rules.policy.stall_notice)
     return listen(s._replace(mode="live"), fx)
+
+
+_identity = attrgetter("sequence", "dedupe", "digest")
+
+
+def _mark_at(position: int, arrival: Arrival, before: Mark) -> Mark:
+    return Mark(position, arrival.epoch or before.epoch, arrival.sequence or 0, arrival.id, arrival.cursor)
 
 
 def _commit(

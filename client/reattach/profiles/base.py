@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from reattach.core.fold import Change
-from reattach.core.messages import By, Closing, Mark, Opened, Received, Refusal
+from reattach.core.messages import Arrival, By, Closing, Mark, Opened, Received, Refusal
 from reattach.core.messages import Refused as RefusedInput
 from reattach.core.pause import Pair
 from reattach.model import Event, Operation, Outcome, Status
@@ -96,7 +96,7 @@ class Unreadable(Exception):
 class Reader(Protocol):
     """Reads the frames of one subscription. Its only state is what makes `Event.text` right over several events."""
 
-    def recall(self, events: Iterable[Event]) -> None:
+    def recall(self, events: Iterable[Arrival | Event]) -> None:
         """Take in the newest committed events, oldest first, before the first frame (the stream goes on after them)."""
         ...
 

@@ -40,7 +40,7 @@ class NativeReader:
         self._epoch: str | None = None
         self._growing: set[str] = set()
 
-    def recall(self, events: Iterable[Event]) -> None:
+    def recall(self, events: Iterable[Arrival | Event]) -> None:
         """Take in which of the newest messages already gave their text in deltas."""
         for event in events:
             if isinstance(event.data, dict):
@@ -109,13 +109,14 @@ class NativeReader:
         )
 
     def _arrival(self, frame: Frame) -> Arrival | Refusal | None:
+        _, text, hint = frame
         try:
-            told = json_object(frame.data)
+            told = json_object(text)
         except ValueError as error:
-            if not frame.id:
+            if not hint:
                 return None
-            return Refusal(Why.FOREIGN, f"event {frame.id!r} is not JSON: {error}")
-        return self.arrival(told, frame.data, frame.id)
+            return Refusal(Why.FOREIGN, f"event {hint!r} is not JSON: {error}")
+        return self.arrival(told, text, hint)
 
     def arrival(self, told: dict[str, Any], stored: str, hint: str) -> Arrival | Refusal | None:
         """Read one event.
@@ -125,14 +126,13 @@ class NativeReader:
             stored: Its text, as it came.
             hint: The cursor that came beside it, "" for none.
         """
-        sequence = told.get("sequence")
-        identity = told.get("id")
-        type_ = told.get("type")
+        get = told.get
+        sequence, identity, type_ = get("sequence"), get("id"), get("type")
         if type(sequence) is not int or type(identity) is not str or type(type_) is not str or sequence < 1:
             if not hint:
                 return None
             return Refusal(Why.FOREIGN, f"event {hint!r} has no id, sequence and type")
-        if not encodable(identity):
+        if not identity.isascii() and not encodable(identity):
             return Refusal(Why.FOREIGN, f"event {hint!r} has an id that cannot be kept: {identity[:80]!r}")
         epoch = self._epoch
         cursor = f"{epoch}.{sequence}"
@@ -142,19 +142,18 @@ class NativeReader:
                 return Refusal(Why.FOREIGN, f"the frame's id {hint!r} disagrees with its event's sequence {sequence}")
             if place is not None:
                 epoch, cursor = place[1], hint  # no stated epoch, or another in mid-stream: admission says so
-        run_id = told.get("run_id")
-        if run_id is not None and run_id != self._run_id:
+        run_id = get("run_id")
+        if run_id != self._run_id and run_id is not None:
             return Refusal(Why.FOREIGN, f"an event of another run ({run_id!r})")
-        data = told.get("data")
+        data, time, prev = get("data"), get("time"), get("prev_id", UNSTATED)
         kind = KINDS.get(type_)
-        if kind is not None:
-            text = self._added(type_, data) if kind in ("text", "message") and type(data) is dict else ""
-        else:
-            extra = told.get("text")
-            text = extra if type(extra) is str else ""
-            kind = "text" if text else "other"
-        prev = told.get("prev_id", UNSTATED)
-        time = told.get("time")
+        added = ""
+        if kind is None:
+            extra = get("text")
+            added = extra if type(extra) is str else ""
+            kind = "text" if added else "other"
+        elif (kind == "text" or kind == "message") and type(data) is dict:
+            added = self._added(type_, data)
         settling = SETTLING.get(type_) if kind == "end" else None
         return _new(
             Arrival,
@@ -168,7 +167,7 @@ class NativeReader:
                 digest_of(stored),
                 type_,
                 kind,
-                text,
+                added,
                 time if type(time) is str else None,
                 data,
                 stored,

@@ -140,17 +140,23 @@ class Consumption:
         Args:
             key: Of the thread or task that asks.
         """
-        owner = self._owner
-        if owner is None or owner.key != key or self._again or self._dropped or self._next >= len(self._buffer):
+        owner, at = self._owner, self._next
+        if owner is None or owner.key != key or self._again or self._dropped or at >= len(self._buffer):
             return None
-        event = self._buffer[self._next]
-        if event.position <= self._shown or self._skip is not None:
+        event = self._buffer[at]
+        position = event.position
+        if position <= self._shown or self._skip is not None:
             return None
-        if self.lease is not None and not self._holds(self.lease):
-            return None  # said by `confirm`, where the reader then lets go
-        self.confirm()
-        self._next += 1
-        self._position = self._shown = self._highest = event.position
+        lease, last = self.lease, self.in_hand
+        if lease is not None:
+            if not self._holds(lease):
+                return None  # said by `confirm`, where the reader then lets go
+            if last is not None:
+                self._store.note(lease, last.position)
+        if last is not None:
+            self._applied = last.position
+        self._next = at + 1
+        self._position = self._shown = self._highest = position
         self.in_hand = event
         return event
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import anyio
 
+from reattach.core.messages import Arrival
 from reattach.errors import ReattachError
 from reattach.model import Connection, Event, Outcome
+from reattach.stores.entry import event_from
 
 
 class End(NamedTuple):
@@ -24,16 +26,19 @@ class End(NamedTuple):
     error: ReattachError | None
 
 
-SLACK_EVENTS = 8_000
+SLACK_EVENTS = 2_000
 SLACK_BYTES = 8 << 20
-"""What a burst may hold in memory above the limit, so that a reader that keeps pace never goes to the file."""
+"""What a burst may hold in memory above the limit, so that a reader that keeps pace never goes to the file.
+
+More would cost more than it saves: what lives long is looked at again and again by the garbage collector."""
 
 
 class _Batch(NamedTuple):
-    """Events that were committed together; their positions follow one another."""
+    """What was committed together; the positions follow one another."""
 
+    run_id: str
     first: int
-    events: list[Event]
+    events: Sequence[Arrival | Event]
     size: int
 
 
@@ -57,21 +62,24 @@ class Feed:
         self.end: End | None = None
         self.connection = Connection()
 
-    def keep(self, events: list[Event], size: int = 0) -> None:
+    def keep(self, run_id: str, first: int, events: Sequence[Arrival | Event], size: int = 0) -> None:
         """Keep newly committed events in memory, and drop the oldest batches that nobody needs to find there.
 
         Args:
-            events: In order; their positions follow those of the last ones, else what was kept is of no use any more.
+            run_id: The run's id.
+            first: The position of the first; if it does not follow the last one, what was kept is of no use any more.
+            events: In order. An arrival becomes an event when a reader asks for it: what is handed out at once and let go
+                costs the garbage collector nothing.
             size: Of their payloads, in characters.
         """
         if not events:
             return
         with self._lock:
             batches = self._batches
-            if batches and events[0].position != batches[-1].first + len(batches[-1].events):
+            if batches and first != batches[-1].first + len(batches[-1].events):
                 batches.clear()
                 self._held = self._size = 0
-            batches.append(_Batch(events[0].position, events, size))
+            batches.append(_Batch(run_id, first, events, size))
             self._held += len(events)
             self._size += size
             while self._held - len(batches[0].events) >= self._kept and (
@@ -136,10 +144,16 @@ class Feed:
         if after >= readable:
             return []
         with self._lock:
-            for first, events, _ in self._batches:
-                begin = after + 1 - first
+            for batch in self._batches:
+                begin = after + 1 - batch.first
                 if begin < 0:
                     return None
-                if begin < len(events):
-                    return events[begin : min(begin + limit, readable + 1 - first)]
-        return None
+                if begin < len(batch.events):
+                    asked = batch.events[begin : min(begin + limit, readable + 1 - batch.first)]
+                    break
+            else:
+                return None
+        return [
+            each if isinstance(each, Event) else event_from(each, batch.run_id, position)
+            for position, each in enumerate(asked, after + 1)
+        ]

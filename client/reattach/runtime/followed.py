@@ -131,7 +131,8 @@ class Followed:
         )
         if self.leaving:
             return
-        self.feed.keep(known)
+        if known:
+            self.feed.keep(run_id, known[0].position, known)
         outcome = None if row.outcome is None else outcome_of(row.outcome, run_id)
         subscription = Subscription(engine, row, lease, self.feed, self.on_gap)
         self._subscription = subscription

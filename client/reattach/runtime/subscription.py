@@ -111,7 +111,7 @@ class Subscription:
         self._number = 0
         self._scope: anyio.CancelScope | None = None
         self._line = anyio.Lock(fast_acquire=True)  # held from the request until the connection is closed: never two
-        self._recent: deque[Event] = deque(maxlen=KNOWN)
+        self._recent: deque[Arrival | Event] = deque(maxlen=KNOWN)
         self._waiting_events = 0
         self._waiting_bytes = 0
         self._room = anyio.Event()
@@ -236,11 +236,8 @@ class Subscription:
             self._waiting_bytes -= size
             self._room.set()
             if result is None:
-                first = prev.position + 1
-                run_id = self._run_id
-                events = [event_from(each, run_id, first + index) for index, each in enumerate(batch)]
-                self.feed.keep(events, size)
-                self._recent.extend(events)
+                self.feed.keep(self._run_id, prev.position + 1, batch, size)
+                self._recent.extend(batch)
                 self._engine.tell(self._run_id, "committed", cursor=mark.cursor, count=len(batch))
                 self._tell_releases(events)
             self._told(result, Committed(mark, outcome=outcome))
@@ -270,7 +267,9 @@ class Subscription:
                     missing=missing,
                     snapshot=state,
                 )
-                self.feed.keep([event_of(json.loads(gap_element(gap)), self._run_id, mark.position)])
+                self.feed.keep(
+                    self._run_id, mark.position, [event_of(json.loads(gap_element(gap)), self._run_id, mark.position)]
+                )
                 self._recent.clear()
                 self._engine.tell(self._run_id, "gap", reason, cursor=mark.cursor, count=missing or 0)
             self._told(result, Committed(mark, gap=True))
