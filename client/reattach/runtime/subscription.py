@@ -239,17 +239,17 @@ class Subscription:
                 self.feed.keep(self._run_id, prev.position + 1, batch, size)
                 self._recent.extend(batch)
                 self._engine.tell(self._run_id, "committed", cursor=mark.cursor, count=len(batch))
-                self._tell_releases(events)
+                self._tell_releases(prev.position + 1, batch)
             self._told(result, Committed(mark, outcome=outcome))
 
         self._submit(prev, mark, done, batch=batch, outcome=outcome)
 
-    def _tell_releases(self, events: list[Event]) -> None:
-        for event in events:
-            if event.kind == "status":
-                for change in self._engine.profile.changes(event):
+    def _tell_releases(self, first: int, batch: tuple[Arrival, ...]) -> None:
+        for position, arrival in enumerate(batch, first):
+            if arrival.kind == "status":
+                for change in self._engine.profile.changes(event_from(arrival, self._run_id, position)):
                     if isinstance(change, Released):
-                        self._engine.tell(self._run_id, "release", change.release, cursor=event.cursor)
+                        self._engine.tell(self._run_id, "release", change.release, cursor=arrival.cursor)
 
     def _commit_gap(self, effect: CommitGap) -> None:
         prev, reason, mark, missing, state = effect
