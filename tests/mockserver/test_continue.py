@@ -232,6 +232,42 @@ async def test_what_is_no_continuation_is_an_invalid_request(sites, more):
     assert (await site.create(answers(run, YES, session_id="s"))).status == 201
 
 
+async def test_refusals_of_an_answer_come_in_the_order_of_the_page(sites):
+    """Each call below has the faults of those after it, as far as one run can; the first on the page answers."""
+    clock = [1_000_000]
+    actions = (Action(id="a", tool="t", expires_in_ms=1_000), Action(id="b", tool="t", release_in_ms=500))
+    script = Script(name="s", steps=(Ask(actions=actions),))
+    site = await sites(script, quiet(), now=lambda: clock[0])
+    running = await site.run({"input": {"scenario": "quiet"}})
+    answered, waiting = await site.settled(), await site.settled()
+
+    def yes(*ids):
+        return [{"action_id": each, "decision": "approve"} for each in ids]
+
+    await site.run(answers(answered, yes("a", "b")))
+    no = [{"action_id": each, "decision": "reject"} for each in "ab"]
+    calls = [
+        ({"id": "run_none"}, "nonsense"),
+        (running, "nonsense"),
+        (running, yes("z")),
+        (answered, yes("a", "z")),
+        (answered, [*no, *yes("z")]),
+        (answered, no),
+        (waiting, yes("a", "b")),
+    ]
+    site.engine.overload(10, 503)
+    codes = [(await site.create(answers(*calls[0]))).code]
+    clock[0] += 2_000
+    codes += [(await site.create(answers(*call))).code for call in calls]
+    fresh = await site.settled()
+    clock[0] += 500
+    codes.append((await site.create(answers(fresh, yes("a", "b")))).code)
+    assert codes == [
+        "overloaded", "run_not_found", "invalid_request", "not_paused", "actions_unanswered", "action_unknown",
+        "action_resolved", "action_expired", "approval_stale",
+    ]  # fmt: skip
+
+
 async def test_a_client_tool_may_answer_with_an_error(sites):
     site = await sites(PAUSES)
     run = await site.settled()
