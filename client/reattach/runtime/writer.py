@@ -19,7 +19,10 @@ from reattach.stores.base import Refusal, Store, Write
 T = TypeVar("T")
 Done = Callable[[Refusal | BaseException | None], None]
 GROUP = 512
-"""Most writes in one transaction: bounds how long one commit may take."""
+GROUP_EVENTS = 4_000
+GROUP_BYTES = 4 << 20
+"""Most writes, events and bytes of payload in one transaction: bounds how long one commit may take. A single write that is larger
+(one read of the network, with an event that is large itself) goes alone."""
 
 
 class Writer(Protocol):
@@ -115,6 +118,7 @@ class ThreadWriter:
     def _group(self, first: _Commit) -> _Commit | Callable[[], Any] | None:
         """Commit all that waits; return the item that comes after."""
         group = [first]
+        events, size = _weight(first.write)
         after: _Commit | Callable[[], Any] | None = None
         waiting = True
         while len(group) < GROUP:
@@ -126,7 +130,12 @@ class ThreadWriter:
             if not isinstance(item, _Commit):
                 after = item
                 break
+            more, larger = _weight(item.write)
+            if events + more > GROUP_EVENTS or size + larger > GROUP_BYTES:
+                after = item
+                break
             group.append(item)
+            events, size = events + more, size + larger
         results: list[Refusal | BaseException | None]
         try:
             results = list(self._store.commit([each.write for each in group]))
@@ -136,6 +145,11 @@ class ThreadWriter:
         if after is None and (not waiting or len(group) >= GROUP):
             return self._queue.get()
         return after
+
+
+def _weight(write: Write) -> tuple[int, int]:
+    """Return how many events a write brings, and the bytes of their payload."""
+    return len(write.batch), sum(len(arrival.stored) for arrival in write.batch)
 
 
 def tell(group: list[_Commit], results: list[Refusal | BaseException | None]) -> None:

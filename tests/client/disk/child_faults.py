@@ -1,4 +1,4 @@
-"""A process with the faults preloaded: it lives a journal's life in forked children, each with one fault, and looks at what is left.
+"""A process with the faults preloaded: it lives a journal's life in forked children, each with one fault, and looks what is left.
 
     LD_PRELOAD=faults.so python child_faults.py FOLDER STORE FAULT FIRST STEP [URL]
 
@@ -15,11 +15,10 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 import following
 import scenario
-from library import FAULTS, Fault, Faults
+
+from disk_faults import FAULTS, Fault, Faults
 
 faults = Faults()
 
@@ -27,8 +26,7 @@ faults = Faults()
 def main() -> None:
     folder, kind, named, first, step, *url = sys.argv[1:]
     fault = FAULTS[named]
-    count = 0
-    for number in range(int(first), 100_000, int(step)):
+    for count, number in enumerate(range(int(first), 100_000, int(step))):
         place = Path(folder) / f"{number}"
         place.mkdir()
         if url:
@@ -46,7 +44,6 @@ def main() -> None:
         if not fired:
             print(count)
             return
-        count += 1
     sys.exit("the life never came to its end")
 
 

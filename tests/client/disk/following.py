@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import reattach
-from library import Fault
+from disk_faults import Fault
 
 TRIES = 5
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import sqlite3
 
+from reattach.stores.base import StoreFailed
+
 STEP_PAGES = 1_024  # given back a step: 4 MiB at SQLite's usual page size
 INCREMENTAL = 2
 REWRITTEN_WHOLE = (
@@ -23,10 +25,15 @@ def compact(connection: sqlite3.Connection) -> bool:
     if _number(connection, "auto_vacuum") != INCREMENTAL:
         _rewrite(connection)
         return False
-    if _number(connection, "freelist_count"):
+    free = _number(connection, "freelist_count")
+    if free:
         connection.execute(f"PRAGMA incremental_vacuum({STEP_PAGES})").fetchall()
-    if _number(connection, "freelist_count"):
-        return True
+        left = _number(connection, "freelist_count")
+        if left >= free:
+            # On a full disk the pragma moves nothing and says nothing.
+            raise StoreFailed("the file could not be made smaller")
+        if left:
+            return True
     # Waits for nobody; what a reader still holds is given back by a later checkpoint.
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
     return False

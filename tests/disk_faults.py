@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-SOURCE = Path(__file__).with_name("faults.c")
+SOURCE = Path(__file__).parent / "client" / "disk" / "faults.c"
 
 OFF, ERROR, ERROR_FROM_HERE, SHORT, KILL_BEFORE, KILL_AFTER, KILL_TORN = range(7)  # as in the source
 
