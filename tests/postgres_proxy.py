@@ -30,6 +30,7 @@ class Proxy:
         self.port = self._listener.getsockname()[1]
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
+        self._refusing = False
         self._at: int | None = None
         self._act: Callable[[], Fate] = lambda: "cut"
         self.count = 0
@@ -43,6 +44,14 @@ class Proxy:
             self._at = at
             self._act = act if callable(act) else lambda: act
             self.acted.clear()
+
+    def refuse(self, refusing: bool) -> None:
+        """End all connections and take no new one, or take them again."""
+        with self._lock:
+            self._refusing = refusing
+            left = list(self._open) if refusing else []
+        for each in left:
+            _end(each)
 
     def __enter__(self) -> Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
@@ -62,6 +71,8 @@ class Proxy:
             except OSError:
                 return
             try:
+                if self._refusing:
+                    raise ConnectionRefusedError
                 server = socket.create_connection(("127.0.0.1", self._target))
             except OSError:
                 client.close()

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 
 import pytest
 
+from postgres_stage import Database, database
 from reattach_mockserver.live import LiveServer
+from reattach_mockserver.scenarios.parse import loads_script
+
+__all__ = ["database"]
 
 EXAMPLES = pathlib.Path(__file__).parent.parent / "examples"
 
@@ -79,3 +85,34 @@ def test_telemetry_shows_a_span_a_run_and_counts_each_event_at_each_stage(
     assert len(set(counted.values())) == 1
     assert any(line.startswith("metric reattach.commit_delay") for line in shown)
     assert not run("08_opentelemetry.py", server, tmp_path / "runs.db").strip()
+
+
+def test_a_fleet_bills_each_call_once_though_its_worker_is_killed(database: Database) -> None:
+    """Two processes on one PostgreSQL: the second is told who works, and goes on when that one is killed."""
+    program = [sys.executable, str(EXAMPLES / "05_fleet.py")]
+    scenario = loads_script((EXAMPLES / "fleet.yaml").read_text())
+    with LiveServer(scripts={"fleet": scenario}) as live, contextlib.ExitStack() as stack:
+
+        def worker() -> subprocess.Popen[str]:
+            process = stack.enter_context(
+                subprocess.Popen([*program, live.url, database.url], stdout=subprocess.PIPE, text=True)
+            )
+            stack.callback(process.kill)
+            return process
+
+        first = worker()
+        assert first.stdout is not None
+        while "tool" not in first.stdout.readline():
+            assert first.poll() is None
+        first.send_signal(signal.SIGSTOP)  # alive, and not ahead of the second, however slow that one starts
+        second = worker()
+        assert second.stdout is not None
+        busy = second.stdout.readline()
+        assert f"by pid {first.pid} on" in busy
+        first.kill()
+        told, _ = second.communicate(timeout=60)
+        assert second.returncode == 0
+        bill = [line.split()[1:] for line in told.splitlines() if line.startswith("bill ")]
+    assert len(bill) == 8
+    assert len({event for event, _, _ in bill}) == 8
+    assert {worker for _, _, worker in bill} == {str(first.pid), str(second.pid)}

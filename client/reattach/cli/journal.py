@@ -162,15 +162,17 @@ def _prune(args: argparse.Namespace) -> int:
         if args.journal is not None:
             raise exits.Declined("the journal is named twice, as FILE and by --journal")
         args.journal = args.file
+    place = journals.place(args, make=False)
     with journals.opened(args, make=False) as store:
         count = 0
         if store is not None:
+            place = store.name  # an address without its password
             try:
                 count = pruning.pruned(store, pruning.moment_before(datetime.now(UTC), args.older_than))
             except (StoreDamaged, StoreFailed) as error:
                 raise of_fault(error, store.name) from error
     if args.json:
-        print(json.dumps({"kind": "pruned", "journal": journals.place(args, make=False), "runs": count}))
+        print(json.dumps({"kind": "pruned", "journal": place, "runs": count}))
     else:
         print(f"{'1 run' if count == 1 else f'{count} runs'} pruned: events removed; keys, ids and outcomes kept")
     return exits.GOOD
@@ -180,6 +182,8 @@ def _check(args: argparse.Namespace) -> int:
     from reattach.stores.inspection import inspect
 
     path = journals.place(args, make=False)
+    if journals.is_address(path):
+        raise exits.Declined("a database is not checked from here: its server keeps what it holds whole")
     if not os.path.exists(path):
         raise exits.Declined(f"there is no journal {path!r}")
     try:

@@ -29,7 +29,7 @@ def add_journal(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--journal",
         metavar="PATH",
-        help=f"the file that remembers, SQLite or ….jsonl (default: journal.db in ${HOME} or the user's data folder)",
+        help=f"what remembers: a SQLite file, ….jsonl, postgresql://… (default: journal.db in ${HOME} or the user's data folder)",
     )
 
 
@@ -65,6 +65,11 @@ def _data_folder() -> Path:
     return user_data_path("reattach", appauthor=False)
 
 
+def is_address(path: str) -> bool:
+    """Return whether a journal's name is that of a database, not of a file."""
+    return "://" in path
+
+
 @contextmanager
 def opened(args: argparse.Namespace, *, make: bool) -> Iterator[Store | None]:
     """Have the journal open. None: there is none yet, and this command makes none.
@@ -74,7 +79,7 @@ def opened(args: argparse.Namespace, *, make: bool) -> Iterator[Store | None]:
         ReattachError: It cannot be opened.
     """
     path = place(args, make=make)
-    if not make and not os.path.exists(path):
+    if not make and not is_address(path) and not os.path.exists(path):
         if args.journal is not None:
             raise exits.Declined(f"there is no journal {path!r}")
         yield None
