@@ -60,8 +60,10 @@ def test_cut_at_a_message_everything_is_there_once(database):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_cut_at_every_message_everything_is_there_once(database):
-    assert every(database, 1, 1, "cut") > 500
+@pytest.mark.parametrize("first", range(1, 6))
+def test_cut_at_every_message_everything_is_there_once(database, first):
+    """Five tests, which share them."""
+    assert every(database, first, 5, "cut") > 500
 
 
 def commits(database: Database, fate: Fate, message: int) -> PostgresStore:
