@@ -36,7 +36,7 @@ class AsyncClient:
 
     Args:
         url: The server's address.
-        journal: The file that remembers.
+        journal: What remembers, see `Client`.
         token: The bearer token, or a function (also `async def`) that returns one; asked for at every attempt.
         profile: The vendor's dialect.
         transport: How events come.

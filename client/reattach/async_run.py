@@ -338,7 +338,7 @@ class AsyncTransaction:
         return await settled(self._turn.execute(sql, parameters), self._engine.soon)
 
     async def call(self, function: Callable[[Any], T]) -> T:
-        """Return `function(connection)`, run on the writer's thread with the driver's connection."""
+        """Return `function(connection)`, run on the transaction's thread with the driver's connection."""
         return await settled(self._turn.call(function), self._engine.soon)
 
 

@@ -30,7 +30,8 @@ class Client:
 
     Args:
         url: The server's address, such as "http://127.0.0.1:8700"; "ws://…" is the same server, its events by WebSocket.
-        journal: The file that remembers: the path of a SQLite file, ":memory:" (forgets: tests only), or a Store.
+        journal: What remembers: the path of a SQLite file, or of one of JSON lines ("….jsonl", one process), "postgresql://…" (many
+            hosts; the extra `postgres`), ":memory:" (forgets: tests only), or a Store.
         token: The bearer token, or a function that returns one; it is asked for at every attempt.
         profile: The vendor's dialect: a name, or a Profile.
         transport: How events come: "sse", "websocket" (needs the extra `ws`), or "auto": by WebSocket if the address says so.

@@ -398,6 +398,9 @@ class Transaction:
     def execute(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement and return all its rows. What your SQL raises passes as the driver raised it.
 
+        Placeholders are the driver's: `?` and `:name` for SQLite, `%s` and `%(name)s` for PostgreSQL, which keeps nothing of a
+        transaction after a statement that failed, unless you set a savepoint before it.
+
         Raises:
             UsageError: It would end the transaction or touch the journal's own tables.
             StoreBusy: The transaction was open for 60 s and was rolled back.
@@ -405,7 +408,7 @@ class Transaction:
         return self._turn.execute(sql, parameters).result()
 
     def call(self, function: Callable[[Any], T]) -> T:
-        """Return `function(connection)`, run on the writer's thread with the driver's connection; an ORM's session lives in it."""
+        """Return `function(connection)`, run on the transaction's thread with the driver's connection; an ORM's session lives in it."""
         return self._turn.call(function).result()
 
 

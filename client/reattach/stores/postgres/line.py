@@ -3,7 +3,7 @@
 A connection that is lost while a transaction commits leaves it open whether it was kept. So each line has a *receipt*: a row of
 `reattach_meta` that every transaction writes first. Afterwards a new session waits until the old one's lock on the receipt is gone
 (the old session is ended, should the server not have noticed), and what stands in the receipt then tells: kept, or not at all; what
-was not kept is done again. Nobody waits longer than `PATIENCE`, nor for one session longer than `ANSWER`; after that the journal is
+was not kept is done again. Nobody waits longer than `PATIENCE`, nor for one answer longer than `ANSWER`; after that the journal is
 found as it is, by whoever goes on.
 """
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 PATIENCE = 20.0
 """Seconds until a call on a database that cannot be reached fails: a restart of the server takes less."""
 ANSWER = 8.0
-"""Seconds that a session may take for one transaction of ours; then it is given up for a new one."""
+"""Seconds that a session may be silent when it is asked; then it is given up for a new one."""
 _PAUSES = (0.02, 0.05, 0.1, 0.25)
 _TRIES = 10  # of work that another session was in the way of
 KEEP_DAYS = 30

@@ -46,23 +46,26 @@ _BEGIN = """SELECT pid, backend_start::text, current_setting('server_encoding')
 
 
 class Connection(psycopg.Connection[tuple[Any, ...]]):
-    """A driver's connection that stops waiting for the server at `until` (monotonic seconds; None: it waits)."""
+    """A driver's connection that gives the server up after `silence` seconds without a byte to or from it (None: it waits)."""
 
-    until: float | None = None
+    silence: float | None = None
     cursors: type[psycopg.Cursor[tuple[Any, ...]]] = psycopg.Cursor
 
     def wait(self, gen: PQGen[T], *args: Any, **settings: Any) -> T:
         """See the driver's; raises `Unanswered`."""
-        if self.until is not None:
-            gen = self._bounded(gen, self.until)
+        if self.silence is not None:
+            gen = self._bounded(gen, self.silence)
         return super().wait(gen, *args, **settings)
 
-    def _bounded(self, gen: PQGen[T], until: float) -> PQGen[T]:
+    def _bounded(self, gen: PQGen[T], silence: float) -> PQGen[T]:
+        heard = time.monotonic()
         try:
             wanted = next(gen)
             while True:
                 ready = yield wanted  # comes back at least ten times a second, also when nothing happened
-                if not ready and time.monotonic() > until:
+                if ready:
+                    heard = time.monotonic()
+                elif time.monotonic() - heard > silence:
                     gen.close()
                     self.close()
                     raise Unanswered("the server does not answer")
@@ -106,12 +109,12 @@ class Session:
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Wait for the server no longer than so, all in all."""
-        self.connection.until = time.monotonic() + seconds
+        """Wait for the server's next byte no longer than so."""
+        self.connection.silence = seconds
         try:
             yield
         finally:
-            self.connection.until = None
+            self.connection.silence = None
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
