@@ -408,7 +408,7 @@ class Transaction:
         return self._turn.execute(sql, parameters).result()
 
     def call(self, function: Callable[[Any], T]) -> T:
-        """Return `function(connection)`, run on the transaction's thread with the driver's connection; an ORM's session lives in it."""
+        """Return `function(connection)`, run on the transaction's thread with the driver's connection; for an ORM's session."""
         return self._turn.call(function).result()
 
 
