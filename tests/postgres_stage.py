@@ -150,6 +150,7 @@ class Database:
         self.server = running
         self.schema = f"t_{secrets.token_hex(6)}"
         self.url = running.url(self.schema)
+        self._connection: psycopg.Connection | None = None
         self.sql(f"CREATE SCHEMA {self.schema}")
 
     def through(self, port: int) -> str:
@@ -158,9 +159,16 @@ class Database:
 
     def sql(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Run a statement beside the journal."""
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            cursor = connection.execute(sql, parameters or None)
-            return cursor.fetchall() if cursor.description is not None else []
+        for _ in range(2):
+            if self._connection is None or self._connection.closed:
+                self._connection = psycopg.connect(self.url, autocommit=True, application_name="test")
+            try:
+                cursor = self._connection.execute(sql, parameters or None)
+                return cursor.fetchall() if cursor.description is not None else []
+            except psycopg.OperationalError:
+                if not self._connection.closed:
+                    raise  # else the test crashed the server meanwhile
+        raise AssertionError("the server is away")
 
     def wait_for_sessions_to_end(self) -> None:
         """Wait until the server has noticed that its clients are gone, and has ended what they had begun."""
@@ -169,9 +177,10 @@ class Database:
             assert time.monotonic() < deadline, "the server keeps a session"
             time.sleep(0.01)
 
-    def remove(self) -> None:
-        """Remove all of it."""
-        self.sql(f"DROP SCHEMA {self.schema} CASCADE")
+    def close(self) -> None:
+        """Let go of it; what it holds ends with the server."""
+        if self._connection is not None:
+            self._connection.close()
 
 
 @pytest.fixture
@@ -179,4 +188,4 @@ def database() -> Iterator[Database]:
     """A journal's place, empty."""
     made = Database(server())
     yield made
-    made.remove()
+    made.close()

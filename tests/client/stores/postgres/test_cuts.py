@@ -54,8 +54,8 @@ def every(database: Database, first: int, step: int, act: Callable[[], Fate] | F
 
 
 def test_cut_at_a_message_everything_is_there_once(database):
-    """At each sixty-first: what was to be sent, or answered, is lost with the connection, and the caller notices nothing."""
-    assert every(database, 3, 61, "cut") > 500
+    """At each ninety-seventh: what was to be sent, or answered, is lost with the connection, and the caller notices nothing."""
+    assert every(database, 3, 97, "cut") > 500
 
 
 @pytest.mark.slow
@@ -192,7 +192,7 @@ def killed(database: Database, at: int) -> bool:
 
 def test_killed_at_a_message_the_journal_is_whole(database):
     """B74: from the first greeting on, at some; the next process goes on at once."""
-    assert all(killed(database, at) for at in (40, 300, 600, 900))
+    assert all(killed(database, at) for at in (300, 700))
 
 
 @pytest.mark.slow

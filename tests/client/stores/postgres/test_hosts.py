@@ -48,20 +48,20 @@ def test_processes_that_begin_and_write_at_once_lose_nothing(store, database):
     database.sql(
         "DROP TABLE reattach_meta, reattach_runs, reattach_batches, reattach_marks, reattach_gaps, reattach_leases CASCADE"
     )
-    several(database.url, 3, "commits", 25)
+    several(database.url, 3, "commits", 12)
     store.open()
     rows = store.rows()
     assert len(rows) == 3
     for row in rows:
-        assert [entry.position for entry in store.read(row.run, 0, 99)] == list(range(1, 26))
+        assert [entry.position for entry in store.read(row.run, 0, 99)] == list(range(1, 13))
 
 
 def test_processes_that_take_each_others_run_leave_no_hole(store, database):
     """Whoever owns it at a moment writes the next event: each position once, whoever wrote it."""
-    kept = several(database.url, 3, "contends", 60)
+    kept = several(database.url, 3, "contends", 24)
     row = store.find(SERVER, PROFILE, run_id="shared")
-    assert [entry.position for entry in store.read(row.run, 0, 99)] == list(range(1, 61))
-    assert sum(kept) == 60
+    assert [entry.position for entry in store.read(row.run, 0, 99)] == list(range(1, 25))
+    assert sum(kept) == 24
 
 
 def test_a_killed_holder_of_this_host_is_replaced_at_once(store, database):
