@@ -97,6 +97,16 @@ async def test_another_principals_run_is_as_absent_as_none(sites, path):
     assert cancelled.code == "run_not_found"
 
 
+async def test_a_run_of_another_servers_log_is_refused_not_an_empty_stream(sites):
+    """B87: two servers with a log each: the second one does not know the run, and says so on every face."""
+    first, second = await sites(OPEN), await sites(OPEN)
+    run = await first.run()
+    for path, form in (("/events", SSE), ("/events?after=tail", SSE), ("/events", {}), ("/snapshot", {}), ("", {})):
+        answer = await second.get(f"/v1/runs/{run['id']}{path}", form)
+        assert (answer.status, answer.code) == (404, "run_not_found")
+    assert second.engine.log.counts().runs == 0
+
+
 async def test_another_epoch_is_refused_with_the_way_out(sites):
     site = await sites(root_path="/agent")
     run = await site.settled()
