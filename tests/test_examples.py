@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import http.server
+import json
 import pathlib
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -26,9 +29,9 @@ def server() -> Iterator[LiveServer]:
         yield live
 
 
-def run(example: str, server: LiveServer, journal: pathlib.Path) -> str:
+def run(example: str, server: LiveServer | str, journal: pathlib.Path) -> str:
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / example), server.url, str(journal)],
+        [sys.executable, str(EXAMPLES / example), server if isinstance(server, str) else server.url, str(journal)],
         capture_output=True,
         text=True,
         timeout=60,
@@ -116,3 +119,52 @@ def test_a_fleet_bills_each_call_once_though_its_worker_is_killed(database: Data
     assert len(bill) == 8
     assert len({event for event, _, _ in bill}) == 8
     assert {worker for _, _, worker in bill} == {str(first.pid), str(second.pid)}
+
+
+class Jobs(http.server.BaseHTTPRequestHandler):
+    """A vendor that only tells how its jobs stand: one message more at every second look, done with the third."""
+
+    looks = 0
+
+    def do_POST(self) -> None:
+        self._answer({"id": "job_1"})
+
+    def do_GET(self) -> None:
+        type(self).looks += 1
+        count = min(3, type(self).looks // 2)
+        messages = [{"id": f"m{number}", "text": f"step {number}"} for number in range(1, count + 1)]
+        state = "done" if count == 3 else "working"
+        self._answer(
+            {"id": "job_1", "state": state, "revision": count, "messages": messages, "result": {"steps": count}}
+        )
+
+    def _answer(self, value: dict[str, object]) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_vendor_without_a_log_is_polled_and_what_is_missing_is_said(tmp_path: pathlib.Path) -> None:
+    """Promise 8: each state that differs is a gap with that state; run again, the journal answers."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Jobs) as vendor:
+        thread = threading.Thread(target=vendor.serve_forever)
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{vendor.server_port}"
+            first = run("09_poll_only_vendor.py", url, tmp_path / "jobs.db")
+            looks = Jobs.looks
+            again = run("09_poll_only_vendor.py", url, tmp_path / "jobs.db")
+        finally:
+            vendor.shutdown()
+            thread.join()
+    *labels, result = first.splitlines()
+    assert all("this server keeps no log of events" in line for line in labels)
+    assert labels[-1].endswith("step 3")
+    assert result == again.strip() == "{'steps': 3}"
+    assert Jobs.looks == looks, "a journal that holds the end needs no network"

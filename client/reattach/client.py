@@ -34,7 +34,9 @@ class Client:
             hosts; the extra `postgres`), ":memory:" (forgets: tests only), or a Store.
         token: The bearer token, or a function that returns one; it is asked for at every attempt.
         profile: The vendor's dialect: a name, or a Profile.
-        transport: How events come: "sse", "websocket" (needs the extra `ws`), or "auto": by WebSocket if the address says so.
+        transport: How events come: "sse"; "websocket" (needs the extra `ws`); "longpoll"; "poll", which keeps nothing open and
+            asks when the status has news; or "auto": by WebSocket if the address says so, else by SSE, and by long polls while
+            a path holds the stream back.
         on_gap: What to do where events cannot be had: "raise", go on from the server's "snapshot", or "continue" at the oldest
             event kept.
         keep: What the journal keeps of an event; this version keeps all of it.

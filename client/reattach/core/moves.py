@@ -146,7 +146,7 @@ def lose(s: State, fx: Effects, reason: str, *, window: Window | None = None, ac
                 Notice("fast_loop", f"{loops} attaches at one cursor brought no event; now one each poll interval")
             )
         window = Window(max(policy.poll_interval, window.low), max(policy.poll_interval * 1.25, window.high))
-    s = s._replace(mode="waiting", fresh=False, loops=loops, reason=reason, floor=window.low)
+    s = s._replace(mode="waiting", fresh=False, loops=loops, reason=reason, floor=window.low, answered=False)
     s = start(s, fx, "reconnect", window.low, window.high)
     s = budget(s, fx)
     return ask_status(s, fx)

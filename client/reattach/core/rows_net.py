@@ -69,7 +69,7 @@ def status_settled(s: State, given: StatusRead, fx: Effects) -> State | None:
 def status_answered(s: State, given: StatusRead, fx: Effects) -> State:
     """The server is there: the budget begins again. What it has above us must come."""
     said = implication(given, s.admitted, s.committed)
-    s = s._replace(head=given.head if given.head is not None else s.head, answered=given.attempt)
+    s = s._replace(head=given.head if given.head is not None else s.head, answered=True)
     if not s.barred:  # what the stream refused, only the stream can grant
         s = s._replace(denied=0, missing=0)
     if given.outcome is not None and said is Implication.BEHIND and not s.owed:

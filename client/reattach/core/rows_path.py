@@ -21,7 +21,7 @@ def connect_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
     """No answer to the attempt in time. If the status was answered meanwhile, the path may hold the stream's head back."""
     if given.timer != "connect":
         return None
-    return lose(struck(s, fx) if s.answered == s.attempt else s, fx, "no answer in time")
+    return lose(struck(s, fx) if s.answered else s, fx, "no answer in time")
 
 
 @row(Elapsed, "live")

@@ -41,7 +41,7 @@ class State(NamedTuple):
     without a position, met at attempt `settled_at`.
 
     `by` is how the present connection, or the next one, is made. `held` counts how often in a row a stream held back what the
-    status knew, `falls` how often that led to long polls; `answered` is the attempt that a status answer came to last. `barred`: it
+    status knew, `falls` how often that led to long polls; `answered`: the status was, since the last loss. `barred`: it
     was the stream that refused the token. `owed` is the attempt at which the status told an end above what we have (0 none), and
     `withheld` counts attaches after it that ended cleanly and brought nothing of it. `beats` are the newest observed heartbeats.
     `stated`: the server itself said how often its heart beats. `doubted`: the sentences that were said about what it leaves
@@ -81,7 +81,7 @@ class State(NamedTuple):
     by: By = "stream"
     held: int = 0
     falls: int = 0
-    answered: int = 0
+    answered: bool = False
     barred: bool = False
     owed: int = 0
     withheld: int = 0

@@ -153,6 +153,19 @@ class VirtualClock:
         self._aim(seconds, over.set)
         await over.wait()
 
+    def step_wall(self, seconds: float) -> None:
+        """Put the wall clock alone forward, or back: a time server's word, or a sleep during which the monotonic clock stood."""
+        self._began += timedelta(seconds=seconds)
+
+    def oversleep(self, seconds: float) -> None:
+        """Let both clocks go on while nothing rings: a machine that slept, or a loop that was stuck. Call it in the loop.
+
+        What has become due rings afterwards, in its order, and finds that it is late.
+        """
+        self._now += seconds
+        self._goal = max(self._goal, self._now)
+        self._stir()
+
     def hold(self) -> None:
         """Let no autojump happen until `release`: the test's own thread is at work. From any thread, nested."""
         with self._lock:

@@ -324,9 +324,7 @@ class Stage:
         return w
 
     def _rank(self, s: State, asks: tuple[tuple[int, int], ...]) -> tuple[int, tuple[tuple[int, int], ...]]:
-        s = s._replace(answered=s.answered if s.rules.falls_back and s.answered == s.attempt else 0)
         attempts = [s.attempt, s.denied, s.missing, s.settled_at if s.settled else 0, *(attempt for _, attempt in asks)]
-        attempts.append(s.answered)
         era = s.era
         rank = {attempt: number for number, attempt in enumerate(sorted({0, *attempts}))}
         s = s._replace(
@@ -347,7 +345,7 @@ class Stage:
             asked=s.asked if s.mode == "attaching" else Mark(),
             cause=s.cause if s.mode == "resyncing" else None,
             hole=s.hole if s.hole == s.committed.position else -1,
-            answered=rank[s.answered],
+            answered=s.answered and s.rules.falls_back,
             barred=s.barred and bool(s.denied or s.missing),
             held=s.held if s.rules.falls_back else 0,
             falls=0,
