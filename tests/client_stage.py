@@ -218,6 +218,18 @@ def in_memory(
     return server, {"url": URL, "transport": server.wire, "_seams": seams}
 
 
+def held(server: MemoryServer, args: dict[str, Any]) -> None:
+    """Let time stand until somebody attaches: in the blocking face it would go on between a start and a loop."""
+    clock = args["_seams"].clock()
+
+    def attached(_: object) -> None:
+        server.attached = None
+        clock.release()
+
+    server.attached = attached
+    clock.hold()
+
+
 async def collected(
     run: Any, limit: int | None = None, into: list[reattach.Event] | None = None
 ) -> list[reattach.Event]:

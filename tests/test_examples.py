@@ -157,9 +157,9 @@ def test_a_vendor_without_a_log_is_polled_and_what_is_missing_is_said(tmp_path: 
         thread.start()
         try:
             url = f"http://127.0.0.1:{vendor.server_port}"
-            first = run("09_poll_only_vendor.py", url, tmp_path / "jobs.db")
+            first = run("10_poll_only_vendor.py", url, tmp_path / "jobs.db")
             looks = Jobs.looks
-            again = run("09_poll_only_vendor.py", url, tmp_path / "jobs.db")
+            again = run("10_poll_only_vendor.py", url, tmp_path / "jobs.db")
         finally:
             vendor.shutdown()
             thread.join()

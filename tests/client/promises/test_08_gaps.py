@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from client_stage import collected, in_memory
+from client_stage import collected, held, in_memory
 from reattach import errors
 from reattach.profiles import Native
-from reattach.testing import Beat, Leg, MemoryServer, Trip, VirtualClock, Wire
+from reattach.testing import Beat, Leg, Trip, VirtualClock, Wire
 from reattach.testing.memory_server import URL
 
 pytestmark = pytest.mark.anyio
@@ -44,20 +44,8 @@ RAISED = {
 def staged(reason: str, **more):
     plans = STORIES[reason]
     server, args = in_memory(inline=True, story=list(plans["story"]), legs=list(plans["legs"]), **more)
-    return server, {**held(server, args), "profile": NoLog() if reason == "no_log" else Native()}
-
-
-def held(server: MemoryServer, args: dict) -> dict:
-    """Let time stand until somebody attaches: in the blocking face it would go on between a start and a loop."""
-    clock = args["_seams"].clock()
-
-    def attached(_: object) -> None:
-        server.attached = None
-        clock.release()
-
-    server.attached = attached
-    clock.hold()
-    return args
+    held(server, args)
+    return server, {**args, "profile": NoLog() if reason == "no_log" else Native()}
 
 
 @pytest.mark.parametrize("reason", STORIES)

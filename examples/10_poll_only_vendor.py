@@ -2,7 +2,7 @@
 
 A profile is written once per vendor. Run it, kill it, run it again: what the journal shows is what the vendor had.
 
-python examples/09_poll_only_vendor.py http://127.0.0.1:8700 jobs.db
+python examples/10_poll_only_vendor.py http://127.0.0.1:8700 jobs.db
 """
 
 import json
