@@ -16,7 +16,7 @@ import anyio.to_thread
 from reattach import errors
 from reattach.core.fold import Fold
 from reattach.model import Answer, Connection, Event, Needs, OnGap, Outcome, Status, View
-from reattach.runtime import confirming, listing
+from reattach.runtime import confirming, listing, looking
 from reattach.runtime.clock import sleep
 from reattach.runtime.consumption import Consumption, Owner
 from reattach.runtime.engine import Engine
@@ -151,6 +151,10 @@ class AsyncRun:
                 if event is not None:
                     return event
                 if reading.stored:
+                    if reading.feed.bare:
+                        await self._let_go()
+                        reading = await self._consume()
+                        continue
                     with engine.named_faults():
                         await anyio.to_thread.run_sync(reading.load)
                     continue
@@ -225,20 +229,26 @@ class AsyncRun:
         """Yield the whole view whenever it or the connection changed; the newest wins; see `Run.views`."""
         handle = self._handle()
         engine = handle.engine
-        followed = await engine.during(handle.look_on)
-        feed = followed.feed
+        look = await engine.during(handle.look_on)
         bell = Bell()
-        stop = feed.listen(bell.ring)
-        fold = Fold(handle.run_id)
+        stop = look.followed.feed.listen(bell.ring)
         try:
             while True:
                 rung = bell.ready()
+                feed = look.followed.feed
                 end = feed.end
-                if fold.position < feed.readable:
+                whole = True
+                if look.fold.position < feed.readable:
                     with engine.named_faults():
-                        await anyio.to_thread.run_sync(listing.fold_up, fold, feed, engine, followed.run)
-                yield listing.shown(fold, feed, end)
-                if end is not None and fold.position >= feed.readable:
+                        whole = await anyio.to_thread.run_sync(looking.grow, look, engine)
+                if not whole or look.followed.superseded:
+                    before, look = look, await engine.during(handle.look_on)
+                    stop()
+                    before.followed.leave()
+                    stop = look.followed.feed.listen(bell.ring)
+                    continue
+                yield listing.shown(look.fold, feed, end)
+                if end is not None and look.fold.position >= feed.readable:
                     if end.error is not None:
                         raise end.error
                     return
@@ -247,7 +257,7 @@ class AsyncRun:
                     await engine.during(sleep, engine.clock, interval)
         finally:
             stop()
-            followed.leave()
+            look.followed.leave()
 
     async def view(self) -> View:
         """Return the fold of the journal; no network."""

@@ -39,7 +39,10 @@ class Client:
             a path holds the stream back.
         on_gap: What to do where events cannot be had: "raise", go on from the server's "snapshot", or "continue" at the oldest
             event kept.
-        keep: What the journal keeps of an event; this version keeps all of it.
+        keep: What the journal keeps of an event: all of it, or with "cursor" only its place. Then no payload is on disk (outcomes
+            are), the server is asked after the applied event, what was handed out and not confirmed comes from it again, marked
+            `redelivered`; there is the consumer "main" alone, no `after=` and no `view()`, and `views()` begin with the server's
+            snapshot.
         policy: Patience and politeness.
         headers: Sent with every request.
         ssl_context: TLS settings; by default one context for the process.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from reattach import errors
 from reattach.core.fold import Fold
 from reattach.model import Answer, Connection, Event, Needs, OnGap, Outcome, Status, View
-from reattach.runtime import confirming, listing
+from reattach.runtime import confirming, listing, looking
 from reattach.runtime.consumption import Consumption, Owner
 from reattach.runtime.feed import Feed
 from reattach.runtime.handle import Handle
@@ -149,6 +149,10 @@ class Run:
                 if event is not None:
                     return event
                 if reading.stored:
+                    if reading.feed.bare:
+                        self._let_go()
+                        reading = self._consume()
+                        continue
                     with engine.named_faults():
                         reading.load()
                     continue
@@ -227,20 +231,25 @@ class Run:
             interval: Seconds between two views at least.
         """
         handle = self._handle()
-        followed = self._call(handle.look_on)
+        look = self._call(handle.look_on)
         engine = handle.engine
-        feed = followed.feed
         wake = threading.Event()
-        stop = feed.listen(wake.set)
-        fold = Fold(handle.run_id)
+        stop = look.followed.feed.listen(wake.set)
         try:
             while True:
                 wake.clear()
+                feed = look.followed.feed
                 end = feed.end
                 with engine.named_faults():
-                    listing.fold_up(fold, feed, engine, followed.run)
-                yield listing.shown(fold, feed, end)
-                if end is not None and fold.position >= feed.readable:
+                    whole = looking.grow(look, engine)
+                if not whole or look.followed.superseded:
+                    before, look = look, self._call(handle.look_on)
+                    stop()
+                    engine.soon(before.followed.leave)
+                    stop = look.followed.feed.listen(wake.set)
+                    continue
+                yield listing.shown(look.fold, feed, end)
+                if end is not None and look.fold.position >= feed.readable:
                     if end.error is not None:
                         raise end.error
                     return
@@ -249,7 +258,7 @@ class Run:
                     time.sleep(interval)
         finally:
             stop()
-            engine.soon(followed.leave)  # without waiting: a dropped iterator is collected in any thread
+            engine.soon(look.followed.leave)  # without waiting: a dropped iterator is collected in any thread
 
     def view(self) -> View:
         """Return the fold of the journal; no network."""

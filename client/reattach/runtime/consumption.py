@@ -63,6 +63,8 @@ class Consumption:
         self.lease = lease
         self.manual = manual
         self._applied_told = applied_told
+        self._plain = not manual and applied_told is None and skip is None
+        """Whether confirming is nothing but a note, so that `swift` may do it."""
         self.in_hand: Event | None = None
         self._store = store
         self._run = run
@@ -145,7 +147,7 @@ class Consumption:
             return None
         event = self._buffer[at]
         position = event.position
-        if position <= self._shown or self._skip is not None:
+        if position <= self._shown or not self._plain or self.feed.bare:
             return None
         lease, last = self.lease, self.in_hand
         if lease is not None:
@@ -235,9 +237,7 @@ class Consumption:
         event = self.in_hand
         if event is not None and event.position <= position:
             self._again = False
-            if (
-                not self.manual
-            ):  # there the reader may be at the next event already; what is confirmed twice does no harm
+            if not self.manual:  # there the reader may be at the next event already, and to confirm twice does no harm
                 self.in_hand = None
 
     def _apply(self, position: int, cursor: str | None) -> None:
@@ -245,6 +245,8 @@ class Consumption:
         if count <= 0:
             return
         self._applied = position
+        if self.feed.bare:
+            self.feed.release(position)
         if self._applied_told is not None and self.lease is not None:
             self._applied_told(count, cursor)
 

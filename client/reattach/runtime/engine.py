@@ -70,6 +70,7 @@ class Engine:
         inbox: Work for a task of this loop from other threads; the writer's, too.
         step: The core; tests put mutants here.
         turn_limit: Seconds that a user's transaction may stay open.
+        bare: With keep="cursor": the journal keeps places alone.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Engine:
         step: Step = step,
         turn_limit: float = LIMIT,
         way: Way | None = None,
+        bare: bool = False,
     ) -> None:
         self.store = store
         self.writer = writer
@@ -108,6 +110,7 @@ class Engine:
         self.calls = Calls(wire, profile, server, headers, policy, clock)
         self.holder = current_holder(uuid.uuid4().hex[:12])
         self.turn_limit = turn_limit
+        self.bare = bare
         self.pid = os.getpid()
         self._generation = generation()
         self.closed = False

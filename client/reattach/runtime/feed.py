@@ -42,14 +42,28 @@ class _Batch(NamedTuple):
     size: int
 
 
+def _nothing() -> None:
+    """Nobody reads from the network."""
+
+
 class Feed:
     """What a subscription shows to its readers.
 
+    With keep="cursor" (`bare`) memory is all there is: while a consumer reads (`claimed`), nothing that it has not confirmed is
+    dropped, and too much of that is `full`; unless somebody waits for the end, who must not wait for the consumer.
+
     Args:
-        kept: The newest events that stay in memory, at least.
+        kept: The newest events that stay in memory, at least; with keep="cursor", how many may wait to be confirmed.
     """
 
     def __init__(self, kept: int) -> None:
+        self.bare = False
+        self.drained: Callable[[], None] = _nothing
+        """Called, from any thread, when there is room again."""
+        self._claims = 0
+        self._waiting = 0
+        self._released = 0
+        self._last = 0
         self._lock = threading.Lock()
         self._kept = kept
         self._batches: deque[_Batch] = deque()
@@ -82,12 +96,58 @@ class Feed:
             batches.append(_Batch(run_id, first, events, size))
             self._held += len(events)
             self._size += size
-            while self._held - len(batches[0].events) >= self._kept and (
-                self._held > self._kept + SLACK_EVENTS or self._size > SLACK_BYTES
+            self._last = first + len(events) - 1
+            while (
+                not self._must_hold
+                and self._held - len(batches[0].events) >= self._kept
+                and (self._held > self._kept + SLACK_EVENTS or self._size > SLACK_BYTES)
             ):
                 oldest = batches.popleft()
                 self._held -= len(oldest.events)
                 self._size -= oldest.size
+
+    @property
+    def _must_hold(self) -> bool:
+        return self.bare and self._claims > 0 and not self._waiting
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more should be read from the network: the handler is behind, and only memory holds what it needs."""
+        return self._must_hold and self._last - self._released >= self._kept
+
+    def claim(self, applied: int) -> bool:
+        """A consumer reads from `applied` on; False: what it needs next is not here any more. With keep="cursor"."""
+        with self._lock:
+            if self.readable > applied and not (self._batches and self._batches[0].first <= applied + 1):
+                return False
+            self._claims += 1
+            self._released = applied
+            return True
+
+    def unclaim(self) -> None:
+        """The consumer left."""
+        with self._lock:
+            self._claims -= 1
+        self.drained()
+
+    def release(self, position: int) -> None:
+        """Events up to `position` are confirmed and need not be held."""
+        with self._lock:
+            before = self._last - self._released
+            self._released = max(self._released, position)
+            left = self._last - self._released
+            while self._batches and self._batches[0].first + len(self._batches[0].events) <= position + 1:
+                oldest = self._batches.popleft()
+                self._held -= len(oldest.events)
+                self._size -= oldest.size
+        if left <= self._kept // 2 < before:
+            self.drained()
+
+    def wait(self, more: int) -> None:
+        """One more, or one fewer, waits for the end and not for the consumer."""
+        self._waiting += more
+        if self._waiting:
+            self.drained()
 
     def deliver(self, position: int) -> None:
         """Let the application read up to this position."""

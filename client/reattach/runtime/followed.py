@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import anyio
 
 from reattach import errors
-from reattach.core.messages import Attached, LeaseLost, Woke
-from reattach.model import Connection, OnGap
+from reattach.core.messages import Attached, Known, LeaseLost, Woke
+from reattach.model import Connection, Event, OnGap
+from reattach.runtime import places
 from reattach.runtime.failures import of_fault
 from reattach.runtime.feed import End, Feed
 from reattach.runtime.subscription import KNOWN, Subscription
@@ -33,6 +34,8 @@ class Followed:
         self.feed = Feed(engine.policy.max_buffered_events)
         self.readers = 0
         self.leaving = False
+        self.superseded = False
+        """Another one takes its place at once, since a consumer needs what is not in memory any more: follow again."""
         self._lease: Lease | None = None
         self._subscription: Subscription | None = None
         self._wake = anyio.Event()
@@ -52,6 +55,12 @@ class Followed:
             if self._subscription is not None:
                 self._subscription.close()
             self.feed.finish(End(None, errors.Closed("this run is no longer followed.", hint="Iterate it again.")))
+
+    async def supersede(self) -> None:
+        """Stop, so that the run is followed anew from its applied mark; who waits goes on with the next one."""
+        self.superseded = True
+        self.stop()
+        await self.wait_settled()
 
     def fail(self, error: Exception) -> None:
         """A fault of ours: say so to who waits."""
@@ -104,7 +113,8 @@ class Followed:
         engine = self.engine
         while not self.leaving:
             row = await engine.post(lambda: engine.store.row(self.run))
-            if row.outcome is not None:
+            self.feed.bare = engine.bare or await engine.post(lambda: places.is_bare(engine.store, self.run))
+            if row.outcome is not None and not (self.feed.bare and await self._owes(row)):
                 await self._begin(row, None)
                 return
             lease = await engine.take(self.run, "")
@@ -115,9 +125,27 @@ class Followed:
                 return
             await self._look_on()
 
+    async def _owes(self, row: RunRow) -> bool:
+        return await self.engine.post(lambda: places.owes(self.engine.store, row))
+
+    async def _rewound(self, row: RunRow, lease: Lease) -> RunRow:
+        """With keep="cursor": let the journal stand at the applied mark again; what is behind it comes from the server."""
+        store, profile = self.engine.store, self.engine.profile
+
+        def work() -> RunRow:
+            return store.rewind(lease, places.applied_mark(store, profile, row)) if places.owes(store, row) else row
+
+        return await self.engine.post(work)
+
     async def _begin(self, row: RunRow, lease: Lease | None) -> None:
         engine = self.engine
         run_id = row.run_id or ""
+        if self.feed.bare:
+            ended = row.outcome if lease is None else None
+            if lease is not None:
+                row = await self._rewound(row, lease)
+            self._follow(row, lease, [], (), ended)
+            return
         entries = await engine.post(lambda: engine.store.newest(self.run, KNOWN))
         known = [event_of(entry.element, run_id, entry.position) for entry in entries]
         identities = tuple(
@@ -129,11 +157,18 @@ class Followed:
             for entry in entries
             if "gap" not in entry.element
         )
+        self._follow(row, lease, known, identities, row.outcome)
+
+    def _follow(
+        self, row: RunRow, lease: Lease | None, known: list[Event], identities: Known, ended: str | None
+    ) -> None:
         if self.leaving:
             return
+        engine = self.engine
+        run_id = row.run_id or ""
         if known:
             self.feed.keep(run_id, known[0].position, known)
-        outcome = None if row.outcome is None else outcome_of(row.outcome, run_id)
+        outcome = None if ended is None else outcome_of(ended, run_id)
         subscription = Subscription(engine, row, lease, self.feed, self.on_gap)
         self._subscription = subscription
         # A row that was only adopted by its id says nothing about the server; one with a key, a status or an event does.

@@ -18,12 +18,13 @@ from reattach.core.fold import Fold
 from reattach.core.messages import Failure, Refusal, Why
 from reattach.model import Answer, Connection, Event, Needs, OnGap, Outcome, Status, View
 from reattach.profiles.base import Call, Reading
-from reattach.runtime import asking, creating, listing, outcomes, pauses
+from reattach.runtime import asking, creating, listing, looking, outcomes, pauses, places
 from reattach.runtime.consumption import Consumption
 from reattach.runtime.engine import Engine
 from reattach.runtime.failures import Place, error_of
 from reattach.runtime.followed import Followed
 from reattach.stores.base import Busy, Lease, RunRow
+from reattach.stores.entry import outcome_of
 
 
 class Handle:
@@ -63,6 +64,7 @@ class Handle:
         self._after = after
         self._on_gap = on_gap
         self._followed: Followed | None = None
+        self._claimed = False
         self._ended = False
 
     # the run ---------------------------------------------------------------------------------------------------------
@@ -162,6 +164,9 @@ class Handle:
         engine = self.engine
         applied = shown = 0
         skip: Callable[[Event], bool] | None = None
+        bare = await self._is_bare(row)
+        if bare and (lease is None or self.consumer != places.MAIN):
+            raise places.refuse_others(self.run_id)
         if lease is not None:
             applied, row = await engine.post(
                 lambda: (engine.store.applied(row.run, self.consumer), engine.store.row(row.run))
@@ -172,6 +177,11 @@ class Handle:
         else:
             skip = await self._skip(row, self._after or "beginning")
         followed = self._followed = await engine.follow(row.run, self._on_gap)
+        while bare and not followed.feed.claim(applied):
+            followed.leave()
+            await followed.supersede()
+            followed = self._followed = await engine.follow(row.run, self._on_gap)
+        self._claimed = bare
         self.consumption = Consumption(
             followed.feed,
             engine.store,
@@ -196,7 +206,7 @@ class Handle:
         What was handed out by this very client, and nobody else in between, is known exactly.
         """
         token, position = self.engine.shown.get((row.run, self.consumer), (0, applied))
-        return position if lease.token == token + 1 else row.committed.position
+        return position if lease.token == token + 1 else max(row.committed.position, row.again_to)
 
     def _busy(self, row: RunRow, busy: Busy) -> errors.RunBusy:
         holder = busy.holder
@@ -263,6 +273,9 @@ class Handle:
 
     async def _leave(self) -> None:
         followed, self._followed = self._followed, None
+        if followed is not None and self._claimed:
+            self._claimed = False
+            followed.feed.unclaim()
         if followed is not None:
             self._ended = followed.feed.end is not None and followed.feed.end.outcome is not None
             with anyio.CancelScope(shield=True):
@@ -336,17 +349,27 @@ class Handle:
 
     async def _wait(self) -> Outcome:
         row = await self.row()
-        followed = await self.engine.follow(row.run, self._on_gap)
-        try:
-            end = await followed.feed.ended()
-            if isinstance(end.error, errors.NotFound):
-                await followed.wait_settled()  # so that the journal has forgotten what was only a name
-            if end.error is not None:
-                raise end.error
-            assert end.outcome is not None
-            return await self._hand_out(row, end.outcome)
-        finally:
-            followed.leave()
+        if row.outcome is not None and await self._is_bare(row):
+            return await self._hand_out(row, outcome_of(row.outcome, self.run_id))  # what was shown is no matter here
+        while True:
+            followed = await self.engine.follow(row.run, self._on_gap)
+            followed.feed.wait(+1)
+            try:
+                end = await followed.feed.ended()
+                if isinstance(end.error, errors.NotFound):
+                    await followed.wait_settled()  # so that the journal has forgotten what was only a name
+                if end.error is not None and not followed.superseded:
+                    raise end.error
+                if end.outcome is not None:
+                    return await self._hand_out(row, end.outcome)
+            finally:
+                followed.feed.wait(-1)
+                followed.leave()
+
+    async def _is_bare(self, row: RunRow) -> bool:
+        """Whether only places of this run are on disk."""
+        engine = self.engine
+        return engine.bare or await engine.post(lambda: places.is_bare(engine.store, row.run))
 
     async def _hand_out(self, row: RunRow, outcome: Outcome) -> Outcome:
         """Return the outcome with what the journal holds, noted as handed out."""
@@ -354,6 +377,8 @@ class Handle:
 
         def work() -> Outcome:
             engine.store.hand_out(row.run)
+            if engine.bare or places.is_bare(engine.store, row.run):
+                return outcome
             fold = Fold(self.run_id)
             outcomes.catch_up(fold, engine.store, row.run, engine.profile)
             return outcomes.complete(outcome, fold)
@@ -376,6 +401,8 @@ class Handle:
         """Return the fold of the journal, grown from `fold` if one is given, and its view. No network."""
         engine = self.engine
         row = await self.known()
+        if await self._is_bare(row):
+            raise places.refuse_view(self.run_id)
         grown = fold if fold is not None else Fold(self.run_id)
         await anyio.to_thread.run_sync(outcomes.catch_up, grown, engine.store, row.run, engine.profile)
         return grown, listing.with_status(grown.view(), row, self.connection)
@@ -408,7 +435,14 @@ class Handle:
             await self.known()  # also refused, the pause may be over
         return made, await self.engine.post(lambda: outcomes.needs_in(self.engine.store, made))
 
-    async def look_on(self) -> Followed:
-        """Follow without a consumer: for views. `Followed.leave` ends it."""
+    async def look_on(self) -> looking.Look:
+        """Follow without a consumer: for views. `Look.followed.leave` ends it."""
         row = await self.row()
-        return await self.engine.follow(row.run, self._on_gap)
+        followed = await self.engine.follow(row.run, self._on_gap)
+        try:
+            if not await self._is_bare(row):
+                return looking.Look(followed, Fold(self.run_id))
+            return await looking.from_snapshot(self.engine, followed, self.place(row))
+        except BaseException:
+            followed.leave()
+            raise

@@ -100,17 +100,6 @@ async def rows(engine: Engine, unfinished: bool) -> list[tuple[RunRow, Needs]]:
     return [(row, needs) for row, needs in listed if not unfinished or needs != "nothing"]
 
 
-def fold_up(fold: Fold, feed: Feed, engine: Engine, run: int) -> None:
-    """Fold what may be read, from memory where it is there, else from the journal (blocks on the disk)."""
-    readable = feed.readable
-    while fold.position < readable:
-        newest = feed.newest(fold.position, readable - fold.position)
-        if newest is None:
-            outcomes.catch_up(fold, engine.store, run, engine.profile, readable)
-        for event in newest or ():
-            outcomes.add(fold, event, engine.profile)
-
-
 def shown(fold: Fold, feed: Feed, end: End | None) -> View:
     """Return the view with the connection, and with the status that the end told."""
     view = dataclasses.replace(fold.view(), connection=feed.connection)

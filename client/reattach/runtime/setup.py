@@ -64,6 +64,7 @@ class Setup:
     headers: Mapping[str, str]
     policy: Policy
     on_gap: OnGap
+    bare: bool
     observer: Observer | None
     chosen: Chosen
     wire: Callable[[], Wire]
@@ -95,8 +96,8 @@ def check(
     try:
         if on_gap not in _ON_GAP:
             raise ValueError(f'on_gap={on_gap!r}: "raise", "snapshot" or "continue" is needed')
-        if keep != "events":
-            raise ValueError(f'keep={keep!r} is not in this version; there is "events"')
+        if keep not in ("events", "cursor"):
+            raise ValueError(f'keep={keep!r}: "events" or "cursor" is needed')
         server, dialect = address(url), named(profile)
         socket = _is_socket(url, transport)
         return Setup(
@@ -109,6 +110,7 @@ def check(
             headers=_own(headers),
             policy=policy,
             on_gap=_ON_GAP[on_gap],
+            bare=keep == "cursor",
             observer=observer,
             wire=_wire(
                 transport, ssl_context, proxy, http_client, ping_every=policy.idle_timeout / 3 if socket else None
@@ -318,6 +320,7 @@ async def serving(setup: Setup) -> AsyncIterator[tuple[Engine, errors.JournalDam
             inbox=inbox,
             step=setup.seams.step,
             turn_limit=setup.seams.turn_limit,
+            bare=setup.bare,
         )
     except BaseException as error:
         writer.close()

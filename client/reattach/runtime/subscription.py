@@ -28,11 +28,13 @@ from reattach.core.messages import (
     Committed,
     Declined,
     Deliver,
+    Drained,
     Effect,
     Elapsed,
     Ended,
     Failure,
     Finish,
+    Full,
     Heard,
     Hinted,
     Input,
@@ -125,6 +127,8 @@ class Subscription:
     def begin(self, known: list[Event], attached: Attached) -> None:
         """Start to follow, from what the journal holds."""
         self._recent.extend(known)
+        if self.feed.bare:
+            self.feed.drained = lambda: self._engine.soon(lambda: self.tell(Drained()))
         self.tell(attached)
 
     def tell(self, given: Input) -> None:
@@ -143,6 +147,8 @@ class Subscription:
             self._break(error)
         finally:
             self._stepping = False
+        if self.feed.full and self.state.mode in ("attaching", "live", "waiting"):
+            self.tell(Full())
 
     def close(self) -> None:
         """Stop following; commits in flight settle."""
@@ -253,7 +259,7 @@ class Subscription:
 
     def _commit_gap(self, effect: CommitGap) -> None:
         prev, reason, mark, missing, state = effect
-        note = GapNote(reason, prev.cursor, mark.cursor, missing, state)
+        note = GapNote(reason, prev.cursor, mark.cursor, missing, None if self.feed.bare else state)
         self._waiting_events += 1
 
         def done(result: WriteRefusal | BaseException | None) -> None:
@@ -305,6 +311,7 @@ class Subscription:
             gap,
             outcome.status.value if outcome else "running",
             outcome_json(outcome) if outcome else None,
+            self.feed.bare,
         )
         self._engine.writer.commit(write, done)
 

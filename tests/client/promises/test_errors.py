@@ -269,7 +269,7 @@ async def test_a_read_only_journal_is_named(face, live, journal):
         ({"profile": "openai"}, "is not known; there is 'native'"),
         ({"transport": "websocket"}, "not in this version"),
         ({"on_gap": "skip"}, "is needed"),
-        ({"keep": "cursor"}, "not in this version"),
+        ({"keep": "nothing"}, '"events" or "cursor" is needed'),
     ],
 )
 @pytest.mark.parametrize("kind", [reattach.Client, reattach.AsyncClient])

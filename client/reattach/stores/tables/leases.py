@@ -53,8 +53,8 @@ def lease_row(connection: Connection, run: int, consumer: str, *, number: str = 
 def consumers(connection: Connection, run: int) -> list[str]:
     """Return who ever had a lease or a mark of a run, the writer aside."""
     found = connection.execute(
-        """SELECT consumer FROM reattach_leases WHERE run = ?1 AND consumer != ''
-        UNION SELECT consumer FROM reattach_marks WHERE run = ?1 ORDER BY consumer""",
+        """SELECT consumer FROM reattach_leases WHERE run = ?1 AND consumer <> ''
+        UNION SELECT consumer FROM reattach_marks WHERE run = ?1 AND consumer <> '' ORDER BY consumer""",
         (run,),
     )
     return [consumer for (consumer,) in found]
@@ -89,11 +89,14 @@ def give_back(connection: Connection, lease: Lease) -> None:
 
 
 def raise_mark(connection: Connection, lease: Lease, position: int, now: str) -> None:
-    """Move a mark up, if the lease is the current one and the position is committed; else change nothing."""
+    """Move a mark up, if the lease is the current one and the position is committed; else change nothing.
+
+    Who writes the events (consumer "") has no mark.
+    """
     connection.execute(
         f"""INSERT INTO reattach_marks (run, consumer, applied, updated_at)
         SELECT l.run, l.consumer, ?4, ?5 FROM reattach_leases AS l JOIN reattach_runs AS r ON r.run = l.run
-        WHERE l.run = ?1 AND l.consumer = ?2 AND l.token = ?3 AND ?4 <= {POSITION}
+        WHERE l.run = ?1 AND l.consumer = ?2 AND l.consumer <> '' AND l.token = ?3 AND ?4 <= {POSITION}
         ON CONFLICT (run, consumer) DO UPDATE SET applied = excluded.applied, updated_at = excluded.updated_at
             WHERE excluded.applied > reattach_marks.applied""",
         (*lease, position, now),

@@ -18,7 +18,7 @@ def trim(connection: Connection, run: int) -> None:
     """Drop the commits that end below the lowest mark."""
     connection.execute(
         """DELETE FROM reattach_batches WHERE run = ?1 AND batch <
-            coalesce((SELECT min(applied) FROM reattach_marks WHERE run = ?1), 0)""",
+            coalesce((SELECT min(applied) FROM reattach_marks WHERE run = ?1 AND consumer <> ''), 0)""",
         (run,),
     )
 

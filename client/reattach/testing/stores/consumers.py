@@ -31,6 +31,20 @@ class ConsumersContract(Noting):
         assert open_store().consumers(row.run) == {"billing": 0}
         assert store.consumers(store.adopt(row.server, row.profile, "run_3").run) == {}
 
+    def test_who_writes_the_events_is_no_consumer(self, open_store: OpenStore) -> None:
+        """However often its lease changes hands; else the run would be behind at its mark for ever."""
+        store = open_store()
+        row, lease, (main,) = begun(store, "run_1", "main")
+        store.commit([events(lease, 1, 3)])
+        store.mark(main, 3)
+        for name in ("second", "third"):
+            store.release(lease)
+            taken = store.lease(row.run, "", current_holder(name), 60.0)
+            assert isinstance(taken, Lease)
+            lease = taken
+        assert store.commit([events(lease, 4, 4)]) == [None]
+        assert store.consumers(row.run) == open_store().consumers(row.run) == {"main": 3}
+
     def test_taking_one_consumer_over_leaves_the_others(self, open_store: OpenStore) -> None:
         """A new owner of one lease fences the former one's mark, and no other."""
         store = open_store()
