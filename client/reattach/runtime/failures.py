@@ -28,6 +28,8 @@ class Place(NamedTuple):
     key: str | None
     mark: Mark
     policy: Policy
+    at: str | None = None
+    """The cursor of the first event that could not be written, where it failed there."""
 
     @property
     def cursor(self) -> str:
@@ -87,9 +89,14 @@ def error_of(failure: Failure, place: Place) -> errors.ReattachError:
                 **facts,
             )
         case "remote_protocol_error":
+            page = failure.detail.startswith("200 with ")
+            answered = (
+                f"{failure.detail}, as a login page or a proxy does"
+                if page
+                else f"what is not the protocol: {failure.detail}"
+            )
             return errors.RemoteProtocolError(
-                f"run {run!r}: {place.server} answered what is not the protocol: {failure.detail}. "
-                f"{facts['tried']}, cursor {cursor}.",
+                f"run {run!r}: {place.server} answered {answered}. {facts['tried']}, cursor {cursor}.",
                 hint="Open the address in a browser, then iterate again.",
                 **facts,
             )
@@ -100,10 +107,11 @@ def error_of(failure: Failure, place: Place) -> errors.ReattachError:
                 **facts,
             )
         case "commit_failed":
+            where = f"at {place.at}" if place.at is not None else f"after {cursor}"
             return errors.CommitFailed(
-                f"the journal {place.journal} could not be written after {cursor} of run {run!r} ({failure.detail}). "
+                f"the journal {place.journal} could not be written {where} of run {run!r} ({failure.detail}). "
                 "Nothing that is not on disk was shown.",
-                hint="Mend the disk or free space, then iterate again.",
+                hint=f"{_mended(failure.detail)}, then iterate again.",
                 **facts,
             )
         case "lease_lost":
@@ -152,8 +160,9 @@ def _rejected(failure: Failure, place: Place, refusal: Refusal, facts: errors.Fa
                 if failure.reason == "diverged"
                 else "the server now has another"
             )
+            held = "none of its events" if place.mark.epoch is None else f"epoch {place.mark.epoch} up to {have}"
             return errors.EpochChanged(
-                f"the log of run {run!r} was replaced: the journal holds epoch {place.mark.epoch} up to {have}, {what}; "
+                f"the log of run {run!r} was replaced: the journal holds {held}, {what}; "
                 "their numbers must not be mixed.",
                 gap=gap,
                 hint='Attach with on_gap="snapshot".',
@@ -175,6 +184,10 @@ def _rejected(failure: Failure, place: Place, refusal: Refusal, facts: errors.Fa
                 hint=go_on,
                 **facts,
             )
+
+
+def _mended(detail: str) -> str:
+    return "Free space" if "no space" in detail or "full" in detail else "Mend the disk"
 
 
 def _told(refusal: Refusal) -> str:
@@ -228,7 +241,7 @@ def of_fault(error: BaseException, journal: str) -> errors.ReattachError:
         case StoreFailed():
             return errors.CommitFailed(
                 f"the journal {journal} could not be written or read ({error}). Nothing that is not on disk was shown.",
-                hint="Mend the disk or free space, then go on.",
+                hint=f"{_mended(str(error))}, then go on.",
             )
         case _:
             return errors.ReattachError(

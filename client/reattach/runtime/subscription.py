@@ -118,6 +118,7 @@ class Subscription:
         self._waiting_bytes = 0
         self._room = anyio.Event()
         self._replay_from = 0
+        self._unwritten: str | None = None
         self.retry_in: float | None = None
         self.settled = anyio.Event()
         """Set when the subscription is over and none of its commits is in flight any more."""
@@ -212,6 +213,7 @@ class Subscription:
                 self._row.key,
                 self.state.committed,
                 self._engine.policy,
+                self._unwritten,
             )
             error = failures.error_of(failure, place)
             self._engine.tell(self._run_id, "failed", str(error), cursor=self.state.committed.cursor)
@@ -246,7 +248,7 @@ class Subscription:
                 self._recent.extend(batch)
                 self._engine.tell(self._run_id, "committed", cursor=mark.cursor, count=len(batch))
                 self._tell_releases(prev.position + 1, batch)
-            self._told(result, Committed(mark, outcome=outcome))
+            self._told(result, Committed(mark, outcome=outcome), batch[0].cursor)
 
         self._submit(prev, mark, done, batch=batch, outcome=outcome)
 
@@ -315,7 +317,9 @@ class Subscription:
         )
         self._engine.writer.commit(write, done)
 
-    def _told(self, result: WriteRefusal | BaseException | None, kept: Input) -> None:
+    def _told(self, result: WriteRefusal | BaseException | None, kept: Input, first: str | None = None) -> None:
+        if result is not None and self._unwritten is None:
+            self._unwritten = first
         match result:
             case None:
                 self.tell(kept)

@@ -15,6 +15,9 @@ import anyio
 
 from reattach.transports.base import WireLost, WireRefused
 
+PEER = "reattach_peer"
+"""Where an exception of our own connections says whom it did not reach: the server, or a proxy."""
+
 # Before a connection that can carry the request is there, nothing of the request has left.
 _UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"})
 # How h11 and httpcore say that the server, or what is between, hung up.
@@ -54,7 +57,8 @@ def _detail(exc: Exception) -> str:
         number = root.errno or 0
         if number in errno.errorcode:
             words = os.strerror(number)  # its own text may be the event loop's: "Connect call failed ('127.0.0.1', 1)"
-            return words[0].lower() + words[1:]
+            peer = exc.__dict__.get(PEER)
+            return words[0].lower() + words[1:] + (f" by {peer}" if peer and number == errno.ECONNREFUSED else "")
         if isinstance(root, socket.gaierror) and root.strerror:
             return root.strerror[0].lower() + root.strerror[1:]  # "name or service not known"
     return text if root is exc or not str(root) or str(root) in text else f"{text} ({root})"

@@ -15,6 +15,7 @@ import anyio
 import httpcore
 
 from reattach.transports.coalesce import Coalescer
+from reattach.transports.failures import PEER
 
 
 class LinkStream(httpcore.AsyncNetworkStream):
@@ -96,8 +97,13 @@ class Link(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect, as the stock backend does."""
-        return self.joined(await self._backend.connect_tcp(host, port, timeout, local_address, socket_options))
+        """Connect, as the stock backend does; who is not reached is named in the failure."""
+        try:
+            stream = await self._backend.connect_tcp(host, port, timeout, local_address, socket_options)
+        except Exception as error:
+            error.__dict__[PEER] = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            raise
+        return self.joined(stream)
 
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None
