@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
+
 import reattach
 from mockserver_stage import OPEN
 from reattach.observe import Fact
@@ -94,6 +96,31 @@ class Async:
                 await asyncio.sleep(0.001)
 
 
+class Trio(Async):
+    """The asynchronous face under trio; what runs beside the test is a task of the loop's own."""
+
+    name = "trio"
+
+    def beside(self, work: Callable[[], Awaitable[Any]]) -> "Beside":
+        import trio
+
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+        async def run() -> None:
+            try:
+                future.set_result(await work())
+            except Exception as error:
+                future.set_exception(error)
+
+        trio.lowlevel.spawn_system_task(run)
+        return BesideTrio(future)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        with anyio.fail_after(PATIENCE):
+            while not condition():  # noqa: ASYNC110 (what is waited for sets no event of this loop)
+                await anyio.sleep(0.001)
+
+
 class Blocking:
     """The blocking face, behind awaited names."""
 
@@ -144,6 +171,16 @@ class Beside:
         except Exception as error:
             return error
         raise AssertionError(f"it ended well, with {value!r}")
+
+
+class BesideTrio(Beside):
+    """What runs beside the test in trio's loop, which must not be blocked."""
+
+    async def result(self) -> Any:
+        with anyio.fail_after(PATIENCE):
+            while not self._future.done():  # noqa: ASYNC110 (a future of no loop)
+                await anyio.sleep(0.001)
+        return self._future.result()
 
 
 class Awaited:
@@ -201,6 +238,7 @@ def unwrapped(value: Any) -> Any:
 
 
 FACES = (Blocking(), Async())
+TRIO = Trio()
 
 
 def in_memory(
