@@ -38,7 +38,7 @@ async def read_and_leave(face, client, run_id, number):
         await views.aclose()
 
 
-@pytest.mark.parametrize("cycles", [100, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cycles", [200, pytest.param(10_000, marks=pytest.mark.slow)])
 async def test_after_many_cuts_and_cancels_all_is_as_before(face, live, tmp_path, cycles):
     async with face.client(live.url, tmp_path / "runs.db") as client:
         # A cancelled task's traceback is a cycle: `held` collects it, and with it the reader that nobody detached.
