@@ -107,6 +107,19 @@ def test_a_damaged_file_is_put_aside_and_a_new_one_begun(path, harm, said):
     starts_anew(path)
 
 
+def test_cut_at_any_length_it_is_damaged(path):
+    """Also inside the last page, whose missing end SQLite reads as zeros; the marks are put aside with it."""
+    content = path.read_bytes()
+    marks = path.with_name("runs.db-marks")
+    noted = marks.read_bytes()
+    for length in {0, 1, 99, 512, *range(4095, len(content), 12_289), len(content) - 4096, len(content) - 1}:
+        path.write_bytes(content[:length])
+        marks.write_bytes(noted)
+        error = damaged(path)
+        assert error.moved_to is not None, length
+        assert Path(f"{error.moved_to}-marks").read_bytes() == noted, length
+
+
 def test_runs_that_can_still_be_read_are_named(path):
     """Those that are done with need no repair, so they are not among them."""
     cut(path)

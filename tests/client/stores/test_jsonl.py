@@ -171,6 +171,15 @@ def test_two_stores_of_one_process_share_it(store, path):
         other.rows()
 
 
+def test_closing_frees_it_beside_a_child_that_still_has_it_open(path):
+    """As a program that another thread just started has, from its fork to its exec."""
+    store = again(path)
+    inherited = os.dup(store._journal._lock._handle)
+    store.close()
+    again(path).close()
+    os.close(inherited)
+
+
 def test_a_killed_process_leaves_it_free_with_its_marks(path):
     """SIGKILL ends the lock and every lease; what was noted counts without any flush."""
     program = f"""

@@ -206,6 +206,46 @@ def test_a_compaction_gives_the_room_back(tmp_path):
     store.close()
 
 
+def test_what_is_said_meanwhile_is_in_the_new_file(tmp_path, monkeypatch):
+    """Commits, a gap, marks and another run, between the steps: the same state, and the same to the next process."""
+    monkeypatch.setattr(compaction, "STEP_BYTES", 500)
+    path = tmp_path / "runs.jsonl"
+    store = JsonlStore(path)
+    store.open()
+    row, lease, (main,) = begun(store, "run_1", "main")
+    store.commit([events(lease, 1, 5)])
+    at = store.row(row.run).committed
+    note = GapNote("hole", "a", "b", 2, {"x": 1})
+    store.commit([Write(lease.run, lease.token, at, Mark(6, "e2", 7, None, "c"), gap=note)])
+    inode = path.stat().st_ino
+    steps = 0
+    while one_step(store):
+        steps += 1
+        at = store.row(row.run).committed
+        if steps < 8:
+            write = Write(lease.run, lease.token, at, at._replace(position=at.position + 1), (arrival(at.position),))
+            assert store.commit([write]) == [None]
+            store.mark(main, steps)
+            store.adopt(SERVER, PROFILE, f"other_{steps}")
+    assert steps > 8
+    assert path.stat().st_ino != inode
+    live = state(store, row.run), store.rows(), store.newest(row.run, 100)
+    assert live[0][0] == list(range(1, 14))
+    assert store.row(row.run).incarnation == row.incarnation + 1
+    store.close()
+    path.with_name("runs.jsonl-marks").unlink()  # what it holds must not be what makes this true
+    store.open()
+    assert (state(store, row.run), store.rows(), store.newest(row.run, 100)) == live
+    assert store.applied(row.run, "main") == 7
+    assert len(store.newest(row.run, 100)) == 7
+    store.close()
+
+
+def one_step(store: JsonlStore) -> bool:
+    with store._writing() as journal:
+        return compaction.step(journal, wasted=-(1 << 30))
+
+
 def state(store: Store, run: int) -> tuple[list[int], object]:
     return [entry.position for entry in store.read(run, 0, 10_000)], store.row(run)
 

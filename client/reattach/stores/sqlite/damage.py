@@ -32,11 +32,14 @@ _UNDONE = f"""{_RUNS} AND (r.outcome IS NULL OR NOT r.handed_out AND
 def lost_before_opening(path: Path) -> str:
     """Return what is wrong with a file that SQLite itself would take for a new one, "" if nothing.
 
-    SQLite deletes the log of a file without content; so this is asked before SQLite is.
+    SQLite deletes the log of a file without content, and reads what is missing of a last page as zeros, which may lie inside a
+    text where no check finds them; so this is asked before SQLite is.
     """
     size = path.stat().st_size if path.exists() else 0
-    if size:
-        return ""
+    if size > 1:  # SQLite takes a file of one byte for an empty one, too
+        said = _said_size(path)
+        # With a log, pages may be in it alone.
+        return f"cut off at byte {size}, it had {said} bytes" if size < said and not _size(path, "-wal") else ""
     if _size(path, "-wal"):
         return "empty, though its write-ahead log is not"
     if path.exists() and _size(path, "-marks"):
@@ -84,13 +87,18 @@ def where(path: Path) -> str:
             if not page.strip(b"\0"):
                 return f"unreadable from byte {at} (all zero)"
             at += len(page)
-        file.seek(16)
-        page_size = int.from_bytes(file.read(2), "big")
-        file.seek(28)
-        said = int.from_bytes(file.read(4), "big") * (1 << 16 if page_size == 1 else page_size)
-        if at < said:
-            return f"unreadable from byte {at} (cut off, it had {said} bytes)"
-    return ""
+    said = _said_size(path)
+    return f"unreadable from byte {at} (cut off, it had {said} bytes)" if at < said else ""
+
+
+def _said_size(path: Path) -> int:
+    """Return how many bytes the head says that the file has, 0 if it says nothing that holds (format: sqlite.org/fileformat2)."""
+    with path.open("rb") as file:
+        head = file.read(100)
+    if len(head) < 100 or head[: len(MAGIC)] != MAGIC or head[24:28] != head[92:96]:
+        return 0
+    page = int.from_bytes(head[16:18], "big")
+    return int.from_bytes(head[28:32], "big") * (1 << 16 if page == 1 else page)
 
 
 def put_aside(path: Path, when: str) -> tuple[Path, Lost]:
