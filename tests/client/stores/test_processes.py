@@ -74,6 +74,15 @@ def test_processes_that_take_each_others_run_leave_no_hole(path):
     all_are_there(path, 1, 60)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_eight_processes_that_take_each_others_run_leave_no_hole(path):
+    """The same with as many as B77 has, and the write lock is never waited for too long."""
+    kept = several(path, 8, "contends", 400)
+    assert sum(kept) == 400
+    all_are_there(path, 1, 400)
+
+
 def test_a_killed_holder_is_replaced_at_once_even_before_it_is_reaped(path, store):
     """Its time is not over, and its parent has not asked for it yet: it is a zombie, and can write nothing."""
     with child(path, "holds") as process:
