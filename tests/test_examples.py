@@ -168,3 +168,13 @@ def test_a_vendor_without_a_log_is_polled_and_what_is_missing_is_said(tmp_path: 
     assert labels[-1].endswith("step 3")
     assert result == again.strip() == "{'steps': 3}"
     assert Jobs.looks == looks, "a journal that holds the end needs no network"
+
+
+def test_a_run_that_asks_is_answered_and_goes_on(server: LiveServer, tmp_path: pathlib.Path) -> None:
+    """Run again, it asks nobody: the key means the newest run of the job."""
+    first = run("09_approvals.py", server, tmp_path / "runs.db")
+    assert "approval of " in first
+    assert first.splitlines()[-1].startswith(("completed", "  "))
+    again = run("09_approvals.py", server, tmp_path / "runs.db")
+    assert "approval of " not in again
+    assert "completed" in again
