@@ -160,6 +160,7 @@ async def test_a_server_that_turns_in_circles_ends(face, journal):
     server.acting.session = lambda session_id, after: told({"runs": [server.run.told()], "next": "run_1"})
     async with face.client(journal=journal, **args) as client:
         assert [run.id for run in await client.session_runs("s")] == ["run_1"]
+    assert len(server.wire.requests) == 2
 
 
 # operations ---------------------------------------------------------------------------------------------------------------

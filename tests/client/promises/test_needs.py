@@ -183,6 +183,24 @@ async def test_a_vendor_without_keys_is_not_asked_again_after_a_gateways_word(fa
     assert len(server.wire.calls("POST", "/v1/runs")) == 1
 
 
+async def test_a_start_that_is_found_after_all_needs_nobody(face, journal):
+    """The look-up found nothing yesterday; today it does: no person has to say so."""
+    _, args = in_memory(creates=[Trip(lost="before")] * 40)
+    async with face.client(journal=journal, **args) as client:
+        with pytest.raises(errors.ReconnectExhausted):
+            await client.start("work", key="k")
+    with sqlite3.connect(journal) as connection:
+        connection.execute("UPDATE reattach_runs SET sent_at = '2025-01-01T00:00:00.000000Z'")
+    connection.close()
+    server, args = in_memory()
+    async with face.client(journal=journal, **args) as client:
+        with pytest.raises(errors.AmbiguousOutcome):
+            await client.start("work", key="k")
+        server.create("k", b'{"input":"work"}')
+        run = await client.start("work", key="k")
+        assert (run.id, [each.needs for each in await client.runs()]) == ("run_1", ["follow"])
+
+
 async def test_an_old_response_is_looked_up_and_never_sent_again(face, journal):
     """Like a start: older than the server's memory of keys, it is found by its key, or needs a person."""
     _, args = in_memory(story=[PAUSE], creates=[Trip(), *[Trip(lost="before")] * 40])

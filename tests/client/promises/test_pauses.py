@@ -269,6 +269,58 @@ async def test_following_the_answers_sends_them_again_too(face, journal):
         assert made.id == "run_2"
 
 
+async def unacknowledged(face, journal):
+    """Leave approvals that may or may not have been taken, and return them."""
+    _, args = paused(creates=[Trip(), *[Trip(lost="before")] * 40])
+    async with face.client(journal=journal, **args) as client:
+        run = await client.start("work", key="k")
+        answers = await approved(run)
+        with pytest.raises(errors.ReconnectExhausted):
+            await run.respond(*answers)
+    return answers
+
+
+async def test_who_thinks_better_of_it_leaves_no_old_intent(face, journal):
+    """The server takes one continuation: with the new answers taken, the old ones can make none, and are not sent again."""
+    await unacknowledged(face, journal)
+    server, args = paused()
+    server.create("k", b'{"input":"work"}')
+    async with face.client(journal=journal, **args) as client:
+        run = client.attach("run_1")
+        made = await run.respond(*[action.reject() for action in (await run.wait()).required_actions])
+        assert [each.id for each in await client.runs()] == [made.id, "run_1"]
+    assert len(creates(server)) == 1
+
+
+async def test_answers_that_come_too_late_the_second_time_are_forgotten(face, journal):
+    """Sent again by `start`, refused for good: said once; after that the key means the run of who was first."""
+    await unacknowledged(face, journal)
+    server, args = paused()
+    server.create("k", b'{"input":"work"}')
+    responses = [{"action_id": each["id"], "decision": "reject"} for each in TWO]
+    server.create("other", json.dumps({"continues": "run_1", "responses": responses}).encode())
+    async with face.client(journal=journal, **args) as client:
+        with pytest.raises(errors.ActionResolved):
+            await client.start("work", key="k")
+        assert (await client.start("work", key="k")).id == "run_2"
+        assert [each.id for each in await client.runs()] == ["run_2", "run_1"]
+
+
+async def test_a_run_that_exists_is_newer_than_answers_on_their_way(face, journal, tmp_path):
+    """This journal heard of the run that goes on, then other answers of its own were never acknowledged."""
+    server, args = paused(creates=[Trip(), Trip(), Trip(), *[Trip(lost="before")] * 40])
+    async with face.client(journal=tmp_path / "first.db", **args) as client:
+        run = await client.start("work", key="k")
+        answers = await approved(run)
+        made = await run.respond(*answers)
+    async with face.client(journal=journal, **args) as client:
+        assert (await client.start("work", key="k")).id == made.id
+        with pytest.raises(errors.ReconnectExhausted):
+            await client.attach(run.id).respond(*[dataclasses.replace(each, decision="reject") for each in answers])
+        assert (await client.start("work", key="k")).id == made.id
+    assert len(server.runs) == 2
+
+
 # the job's newest run ---------------------------------------------------------------------------------------------------
 
 
