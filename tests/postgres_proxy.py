@@ -77,11 +77,12 @@ class Proxy:
             except OSError:
                 client.close()
                 continue
+            for each in (client, server):  # before either end is read, and may be closed for it
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             muted = threading.Event()
             with self._lock:
                 self._open |= {client, server}
             for source, sink, greets in ((client, server, True), (server, client, False)):
-                source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 threading.Thread(target=self._carry, args=(source, sink, greets, muted), daemon=True).start()
 
     def _carry(self, source: socket.socket, sink: socket.socket, greets: bool, muted: threading.Event) -> None:

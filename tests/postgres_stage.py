@@ -11,6 +11,7 @@ import contextlib
 import functools
 import os
 import pwd
+import random
 import secrets
 import shutil
 import signal
@@ -67,9 +68,7 @@ class Server:
             ],
             check=True, capture_output=True, cwd=self._folder, **self._as,
         )  # fmt: skip
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
@@ -122,6 +121,15 @@ class Server:
         options = f"&options=-csearch_path%3D{schema}" if schema else ""
         plain = "sslmode=disable&gssencmode=disable"  # a proxy in between can then tell the messages apart
         return f"postgresql://u:{password}@127.0.0.1:{port or self.port}/postgres?{plain}{options}"
+
+
+def _free_port() -> int:
+    """Return a port that nobody gets for the asking: between a crash and the next start it must stay free."""
+    for port in random.sample(range(15_000, 32_000), 100):
+        with socket.socket() as free, contextlib.suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 def _settings(**settings: str) -> list[str]:
