@@ -75,6 +75,15 @@ def test_the_screen_ends_with_the_whole_text(server: LiveServer, tmp_path: pathl
     assert shown.rstrip().splitlines()[-1].startswith("Hello")
 
 
+def test_a_websocket_brings_the_same_text_and_is_asked_nothing_when_all_is_done(
+    server: LiveServer, tmp_path: pathlib.Path
+) -> None:
+    first = run("06_websocket.py", server, tmp_path / "runs.db")
+    assert first.startswith("Hello")
+    assert first.splitlines()[-1] == "{'greeted': True}"
+    assert run("06_websocket.py", server, tmp_path / "runs.db").strip() == "{'greeted': True}"
+
+
 def test_telemetry_shows_a_span_a_run_and_counts_each_event_at_each_stage(
     server: LiveServer, tmp_path: pathlib.Path
 ) -> None:

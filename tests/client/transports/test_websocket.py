@@ -16,6 +16,7 @@ from websockets.utils import accept_key
 
 from client.transports.conftest import descriptors
 from client.transports.origin import Answer, Origin, gone
+from client.transports.test_http_closing import serving_tls, trusting
 from reattach.testing import socket_frames
 from reattach.transports.base import Farewell, Request, WireLost, WireOversize, WireRefused
 from reattach.transports.client import ClientWire
@@ -452,3 +453,21 @@ async def test_a_proxy_that_says_nothing_or_no_http_is_a_loss() -> None:
             wire = WebSocketWire(HttpWire(proxy=f"http://127.0.0.1:{proxy.port}"))
             with pytest.raises(WireLost, match="CONNECT"):
                 await wire.stream(request(origin), max_event_bytes=1000)
+
+
+async def test_a_socket_over_tls_and_over_tls_through_a_proxy() -> None:
+    """wss, with the caller's own trust; a proxy sees nothing but the tunnel."""
+    talk = sending(socket_frames.text("a"), socket_frames.close(1000))
+    with Sockets(talk, tls=serving_tls()) as origin, Proxy(origin) as proxy:
+        for through in (None, f"http://127.0.0.1:{proxy.port}"):
+            wire = WebSocketWire(HttpWire(ssl_context=trusting(), proxy=through))
+            stream = await wire.stream(request(origin), max_event_bytes=1000)
+            assert (await everything(stream))[0] == "a"
+            await stream.aclose()
+    assert proxy.connections == 1
+
+
+async def test_a_certificate_that_is_not_trusted_is_a_definite_loss(wire: WebSocketWire) -> None:
+    with Sockets(sending(), tls=serving_tls()) as origin, pytest.raises(WireLost, match="certificate") as caught:
+        await wire.stream(request(origin), max_event_bytes=1000)
+    assert caught.value.definite
