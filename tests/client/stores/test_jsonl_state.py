@@ -102,6 +102,7 @@ class Twins:
             case "release":
                 for each in (lease, main):
                     self.both(lambda store, each=each: store.release(each))
+                self.leases.pop(run, None)  # the journal in memory would still take its notes
             case "commit" | "bare" | "gap" | "end":
                 self.commit(what, lease, mark, count)
             case "mark":
