@@ -7,7 +7,7 @@ import pytest
 
 from reattach import Event, Gap, Status
 from reattach.core.fold import Fold
-from reattach.core.messages import UNSTATED, Closing, Mark, Opened, Received, Refused, Why
+from reattach.core.messages import UNSTATED, Closing, Mark, Opened, Received, Refusal, Refused, Why
 from reattach.model import Operation, Outcome, Problem, RequiredAction
 from reattach.profiles import Native, named
 from reattach.profiles.base import Unreadable
@@ -360,7 +360,7 @@ def test_refusals_are_sorted_by_code_then_by_status(status, code, why):
 def test_a_refusal_keeps_the_numbers_and_the_words():
     body = {"code": "cursor_expired", "detail": "gone", "epoch": "e2", "first_sequence": 5, "last_sequence": 9}
     refusal = PROFILE.refusal(410, PROBLEM | {"retry-after": "7"}, json.dumps(body).encode())
-    assert refusal == (Why.EXPIRED, "gone", 410, "cursor_expired", 7.0, "e2", 5, 9)
+    assert refusal == Refusal(Why.EXPIRED, "gone", 410, "cursor_expired", 7.0, "e2", 5, 9)
     assert PROFILE.refusal(410, PROBLEM, b'{"title":"Gone"}').detail == "Gone"
     odd = PROFILE.refusal(400, PROBLEM, b'{"code":7,"detail":7,"first_sequence":true}')
     assert (odd.code, odd.first_sequence, odd.detail) == (None, None, "HTTP 400 (application/problem+json)")
