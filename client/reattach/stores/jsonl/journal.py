@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reattach.stores import forks
-from reattach.stores.base import Entry, Lease, StoreDamaged, StoreFailed
+from reattach.stores.base import Entry, StoreDamaged, StoreFailed
 from reattach.stores.entry import pruned_element
 from reattach.stores.jsonl import lines
 from reattach.stores.jsonl.lines import Line
@@ -170,10 +170,6 @@ class Journal:
             committed=row.committed.position,
             applied=self.tables.marks.get((run, consumer), 0),
         )
-
-    def marks_waiting(self, raising: Callable[[Lease, int], None]) -> list[tuple[Slots, int]]:
-        """See `Noted.carry`."""
-        return self.noted.carry(raising)
 
     @property
     def file(self) -> LogFile:

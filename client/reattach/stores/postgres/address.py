@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
-SCHEMES = ("postgresql", "postgres")
 _SECRET = frozenset({"password", "sslpassword", "oauth_client_secret"})
 
 
