@@ -113,7 +113,7 @@ class Way(Protocol):
         ...
 
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> Refusal:
-        """Sort an answer that brings no events into the classes that the core knows."""
+        """Sort an answer that is not a good one into the classes that the core knows."""
         ...
 
     def reader(self, run_id: str) -> Reader:
@@ -121,7 +121,7 @@ class Way(Protocol):
         ...
 
 
-class Profile(Protocol):
+class Profile(Way, Protocol):
     """A vendor's dialect. One that speaks WebSocket too has an attribute `sockets`, a `Way`; see `socket_way`."""
 
     name: str
@@ -174,10 +174,6 @@ class Profile(Protocol):
 
     def place(self, cursor: str) -> tuple[str, int] | None:
         """Return a cursor's epoch and sequence, None if it is no cursor of this profile."""
-        ...
-
-    def attach(self, run_id: str, after: str | None) -> Call:
-        """Return the request for the stream after a cursor (None: from the beginning)."""
         ...
 
     def page(self, run_id: str, after: str | None, wait: float) -> Call | None:
@@ -252,14 +248,6 @@ class Profile(Protocol):
         Raises:
             Unreadable: It is none.
         """
-        ...
-
-    def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> Refusal:
-        """Sort an answer that is not a good one into the classes that the core knows."""
-        ...
-
-    def reader(self, run_id: str) -> Reader:
-        """Return a reader for one subscription."""
         ...
 
     def changes(self, event: Event) -> tuple[Change, ...]:

@@ -25,7 +25,7 @@ from reattach.core.subscription import step
 from reattach.model import OnGap
 from reattach.observe import Fact, Observer
 from reattach.policy import Policy
-from reattach.profiles.base import Profile, Way
+from reattach.profiles.base import Profile
 from reattach.runtime.apart import Apart, Turns
 from reattach.runtime.calls import Calls
 from reattach.runtime.clock import Clock, sleep
@@ -59,8 +59,7 @@ class Engine:
         writer: Its one way in.
         wire: The network.
         profile: The vendor's dialect.
-        way: How events on a stream are asked for and read; by default the profile's usual way.
-        chosen: Whether they come on a stream at all.
+        chosen: The way events come.
         server: The address, normalised.
         headers: What every request carries; asked for at each attempt.
         policy: Patience and politeness.
@@ -90,7 +89,6 @@ class Engine:
         inbox: Inbox,
         step: Step = step,
         turn_limit: float = LIMIT,
-        way: Way | None = None,
         bare: bool = False,
     ) -> None:
         self.store = store
@@ -99,7 +97,6 @@ class Engine:
         self.turns: Turns = self._apart if store.transactions_apart else writer
         self.wire = wire
         self.profile = profile
-        self.way: Way = way or profile
         self.chosen = chosen
         self.server = server
         self.policy = policy

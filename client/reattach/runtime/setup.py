@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import os
 import ssl
@@ -22,7 +21,7 @@ from reattach.model import OnGap
 from reattach.observe import Observer
 from reattach.policy import Policy
 from reattach.profiles import named
-from reattach.profiles.base import Profile, Way, socket_way
+from reattach.profiles.base import Profile
 from reattach.runtime.clock import Clock, RealClock
 from reattach.runtime.engine import Engine, Step
 from reattach.runtime.failures import of_fault
@@ -58,7 +57,6 @@ class Setup:
 
     server: str
     profile: Profile
-    way: Way | None
     store: Store
     token: Token
     headers: Mapping[str, str]
@@ -99,12 +97,11 @@ def check(
         if keep not in ("events", "cursor"):
             raise ValueError(f'keep={keep!r}: "events" or "cursor" is needed')
         server, dialect = address(url), named(profile)
-        socket = _is_socket(url, transport)
+        how = chosen(url, transport, dialect)
         return Setup(
             server=server,
             profile=dialect,
-            way=_socket_way(dialect) if socket else None,
-            chosen=Chosen() if socket else chosen(transport, dialect),
+            chosen=how,
             store=open_store(journal),
             token=token,
             headers=_own(headers),
@@ -113,7 +110,7 @@ def check(
             bare=keep == "cursor",
             observer=observer,
             wire=_wire(
-                transport, ssl_context, proxy, http_client, ping_every=policy.idle_timeout / 3 if socket else None
+                transport, ssl_context, proxy, http_client, ping_every=policy.idle_timeout / 3 if how.socket else None
             ),
             seams=seams or Seams(),
         )
@@ -138,29 +135,6 @@ def address(url: object) -> str:
         raise ValueError("url: give secrets by token=, not in the address (the journal keeps the address)")
     scheme = {"ws": "http", "wss": "https"}.get(parts.scheme, parts.scheme)
     return urlunsplit((scheme, parts.netloc.lower(), parts.path.rstrip("/"), "", ""))
-
-
-def _is_socket(url: str, transport: str | Wire) -> bool:
-    """Whether events come by WebSocket: the transport says so, or the address does.
-
-    Raises:
-        ValueError: They contradict each other, or the library for it is not installed.
-    """
-    by_address = urlsplit(url).scheme in ("ws", "wss")
-    if by_address and isinstance(transport, str) and transport not in ("auto", "websocket"):
-        raise ValueError(f"url={url!r} asks for WebSocket and transport={transport!r} for something else; change one")
-    if transport != "websocket" and not by_address:
-        return False
-    if isinstance(transport, str) and importlib.util.find_spec("websockets") is None:
-        raise ValueError("WebSocket needs the package 'websockets'; install it with: pip install 'reattach[ws]'")
-    return True
-
-
-def _socket_way(profile: Profile) -> Way:
-    way = socket_way(profile)
-    if way is None:
-        raise ValueError(f'profile={profile.name!r} has no WebSocket; leave transport="websocket" or ws:// out')
-    return way
 
 
 def _own(headers: object) -> dict[str, str]:
@@ -309,7 +283,6 @@ async def serving(setup: Setup) -> AsyncIterator[tuple[Engine, errors.JournalDam
             writer=writer,
             wire=setup.wire(),
             profile=setup.profile,
-            way=setup.way,
             chosen=setup.chosen,
             server=setup.server,
             headers=lambda: _headers(setup),

@@ -361,7 +361,7 @@ class Subscription:
 
     async def _attempt(self, number: int, after: str | None) -> None:
         engine = self._engine
-        call = engine.way.attach(self._run_id, after)
+        call = engine.chosen.way.attach(self._run_id, after)
         request = await engine.calls.request(call, engine.policy.connect_timeout + GRACE)
         stream = await engine.wire.stream(request, max_event_bytes=engine.policy.max_event_bytes)
         try:
@@ -384,7 +384,7 @@ class Subscription:
             quote = f' ("{begin}")' if begin else ""
             refusal = Refusal(Why.FOREIGN, f"{stream.status} with {stream.objection}{quote}", stream.status)
         else:
-            refusal = self._engine.way.refusal(stream.status, stream.headers, body)
+            refusal = self._engine.chosen.way.refusal(stream.status, stream.headers, body)
         self._heard_of(number, Refused(refusal, self._left()))
 
     def _left(self) -> float | None:
@@ -393,7 +393,7 @@ class Subscription:
         return self._engine.policy.give_up_after if left is None else left
 
     async def _read(self, number: int, stream: Stream) -> None:
-        reader = self._reader(self._engine.way)
+        reader = self._reader(self._engine.chosen.way)
         beat_at: float | None = None
         while True:
             batch = await stream.read()
