@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from reattach import errors
-from reattach.core.messages import Mark
 from reattach.model import Needs, Operation
 from reattach.profiles.base import Listed, Unreadable
 from reattach.runtime import asking, outcomes
@@ -84,23 +83,12 @@ def _unseen(engine: Engine, told: Listed, session_id: str) -> RunRow:
         run=0,
         server=engine.server,
         profile=engine.profile.name,
+        created_at=now,
+        updated_at=now,
         run_id=told.run_id,
-        key=None,
         session_id=told.session_id or session_id,
         continues=told.continues,
         status=told.status.value,
-        incarnation=1,
-        committed=Mark(),
-        again_to=0,
-        needs="",
-        request=None,
-        request_sha256=None,
-        sent_at=None,
-        outcome=None,
-        handed_out=False,
-        created_at=now,
-        settled_at=None,
-        updated_at=now,
     )
 
 

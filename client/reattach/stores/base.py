@@ -96,23 +96,23 @@ class RunRow(NamedTuple):
     run: int
     server: str
     profile: str
-    run_id: str | None
-    key: str | None
-    session_id: str | None
-    continues: str | None
-    status: str
-    incarnation: int
-    committed: Mark
-    again_to: int
-    needs: str
-    request: str | None
-    request_sha256: str | None
-    sent_at: datetime | None
-    outcome: str | None
-    handed_out: bool
     created_at: datetime
-    settled_at: datetime | None
     updated_at: datetime
+    run_id: str | None = None
+    key: str | None = None
+    session_id: str | None = None
+    continues: str | None = None
+    status: str = "unknown"
+    incarnation: int = 1
+    committed: Mark = Mark()
+    again_to: int = 0
+    needs: str = ""
+    request: str | None = None
+    request_sha256: str | None = None
+    sent_at: datetime | None = None
+    outcome: str | None = None
+    handed_out: bool = False
+    settled_at: datetime | None = None
 
 
 class GapNote(NamedTuple):

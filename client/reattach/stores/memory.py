@@ -102,10 +102,7 @@ class MemoryStore:
             known = self._intended(intent)
             if known is not None:
                 return known, False
-            row = self._add(intent.server, intent.profile, key=intent.key, continues=intent.continues)
-            return self._change(
-                row.run, request=intent.request, request_sha256=intent.request_sha256, sent_at=self._now()
-            ), True
+            return self._add(**intent._asdict(), sent_at=self._now()), True
 
     def created(self, run: int, *, run_id: str, session_id: str | None, status: str) -> RunRow:
         """See `Store.created`."""
@@ -353,39 +350,10 @@ class MemoryStore:
         rows = self.continuing(intent.server, intent.profile, intent.continues or "")
         return next((row for row in rows if row.request_sha256 == intent.request_sha256), None)
 
-    def _add(
-        self,
-        server: str,
-        profile: str,
-        *,
-        key: str | None = None,
-        run_id: str | None = None,
-        continues: str | None = None,
-    ) -> RunRow:
+    def _add(self, server: str, profile: str, **told: Any) -> RunRow:
         self._last_run += 1
         now = self._now()
-        row = RunRow(
-            run=self._last_run,
-            server=server,
-            profile=profile,
-            run_id=run_id,
-            key=key,
-            session_id=None,
-            continues=continues,
-            status="unknown",
-            incarnation=1,
-            committed=Mark(),
-            again_to=0,
-            needs="",
-            request=None,
-            request_sha256=None,
-            sent_at=None,
-            outcome=None,
-            handed_out=False,
-            created_at=now,
-            settled_at=None,
-            updated_at=now,
-        )
+        row = RunRow(self._last_run, server, profile, created_at=now, updated_at=now, **told)
         self._logs[row.run] = _Log(row)
         return row
 

@@ -32,15 +32,6 @@ _TIMES = frozenset({"sent_at", "created_at", "settled_at", "updated_at"})
 _COLUMNS = frozenset(RunRow._fields)
 _BATCH = frozenset({"events", "gap", "outcome"})
 _ROW = frozenset({"intended", "created", "adopted", "noted", "run"})
-_EMPTY = {
-    **dict.fromkeys(RunRow._fields),
-    "status": "unknown",
-    "incarnation": 1,
-    "committed": Mark(),
-    "again_to": 0,
-    "needs": "",
-    "handed_out": False,
-}
 
 
 @dataclass(slots=True)
@@ -157,7 +148,7 @@ class Tables:
         changes["updated_at"] = moment(told["at"])
         row = self.rows.get(run)
         if row is None:
-            row = RunRow(**{**_EMPTY, "created_at": changes["updated_at"], **changes})
+            row = RunRow(**{"created_at": changes["updated_at"], **changes})
             self.logs[run] = Log(behind=told.get("behind", 0))
             self.last_run = max(self.last_run, run)
         else:
