@@ -1,7 +1,7 @@
-"""What a write must be to make sense at all, and the journal texts that it brings: the same for every store.
+"""What every store decides alike: whether a write may be kept, which texts it brings, and what becomes of a run's row.
 
-Pure functions. A write that fails here is a bug of ours, found before anything is touched; what the journal may refuse (a stale
-predecessor, another owner) is each store's to say.
+Pure functions, from what a store has read; the store does what they say. A write that makes no sense at all is a bug of ours, found
+before anything is touched.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from reattach.model import Gap
-from reattach.stores.base import GapNote, Refusal, RunRow, Write
+from reattach.stores.base import GapNote, Refusal, RunRow, StoreFailed, Write
 from reattach.stores.entry import bare_element, element, gap_element
 
 _LONE = re.compile("[\ud800-\udfff]")
@@ -74,9 +74,42 @@ def refusal(write: Write, position: int, token: int | None) -> Refusal | None:
     return None
 
 
-def only_a_name(row: RunRow) -> bool:
-    """Return whether a row with a run id says nothing but that somebody once asked for that id."""
-    return (
+def joined(
+    mine: RunRow, twin: RunRow | None, run_id: str, session_id: str | None, status: str
+) -> tuple[int, dict[str, Any]]:
+    """Return which row a create's answer is kept in, and what changes there.
+
+    Args:
+        mine: The intent's row.
+        twin: The row that has the run id already, if any (it was attached by id meanwhile); the two become that one.
+        run_id: The answer's.
+        session_id: The answer's, None if it names none.
+        status: The answer's.
+
+    Raises:
+        StoreFailed: The key has another run, or the run another key. Neither may be forgotten, so nothing is changed.
+    """
+    if mine.run_id not in (None, run_id):
+        raise StoreFailed(f"key {mine.key!r} already has run {mine.run_id!r}, it cannot also be {run_id!r}")
+    row = mine
+    changes: dict[str, Any] = {"run_id": run_id, "request": None}
+    if twin is not None and twin.run != mine.run:
+        if twin.key is not None and mine.key is not None:
+            raise StoreFailed(f"run {run_id!r} already has key {twin.key!r}, it cannot also have {mine.key!r}")
+        row = twin
+        changes |= {"key": twin.key or mine.key, "continues": twin.continues or mine.continues}
+        if twin.key is None:  # else its own digest and time stay: they are what its key is compared with
+            changes |= {"request_sha256": mine.request_sha256, "sent_at": mine.sent_at}
+    if session_id is not None:
+        changes["session_id"] = session_id
+    if row.outcome is None:  # a run whose end is known is not made unfinished by a create that was answered late
+        changes["status"] = status
+    return row.run, changes
+
+
+def forgettable(row: RunRow) -> bool:
+    """Return whether a row says nothing: an intent without an answer, or an id that somebody once asked for, and no more."""
+    return row.run_id is None or (
         row.key is None
         and row.continues is None
         and row.status == "unknown"

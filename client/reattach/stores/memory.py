@@ -25,11 +25,10 @@ from reattach.stores.base import (
     LeaseGone,
     Refusal,
     RunRow,
-    StoreFailed,
     Transaction,
     Write,
 )
-from reattach.stores.check import batch_json, gap_entry, length_of, only_a_name, refusal
+from reattach.stores.check import batch_json, forgettable, gap_entry, joined, length_of, refusal
 from reattach.stores.entry import pruned_element
 from reattach.stores.leases import Alive, is_alive, taken
 
@@ -107,36 +106,18 @@ class MemoryStore:
     def created(self, run: int, *, run_id: str, session_id: str | None, status: str) -> RunRow:
         """See `Store.created`."""
         with self._lock:
-            row = self.row(run)
-            if row.run_id not in (None, run_id):
-                raise StoreFailed(f"key {row.key!r} already has run {row.run_id!r}, it cannot also be {run_id!r}")
-            twin = self.find(row.server, row.profile, run_id=run_id)
-            if twin is not None and twin.run != run:
-                if twin.key is not None and row.key is not None:
-                    raise StoreFailed(f"run {run_id!r} already has key {twin.key!r}, it cannot also have {row.key!r}")
+            mine = self.row(run)
+            twin = self.find(mine.server, mine.profile, run_id=run_id)
+            kept, changes = joined(mine, twin, run_id, session_id, status)
+            if kept != run:
                 del self._logs[run]
-                self._change(
-                    twin.run,
-                    key=row.key or twin.key,
-                    continues=twin.continues or row.continues,
-                    request_sha256=row.request_sha256 if twin.key is None else twin.request_sha256,
-                    sent_at=row.sent_at if twin.key is None else twin.sent_at,
-                )
-                run = twin.run
-            row = self.row(run)
-            return self._change(
-                run,
-                run_id=run_id,
-                session_id=session_id or row.session_id,
-                status=row.status if row.outcome else status,
-                request=None,
-            )
+            return self._change(kept, **changes)
 
     def forget(self, run: int) -> None:
         """See `Store.forget`."""
         with self._lock:
             log = self._logs.get(run)
-            if log is not None and (log.row.run_id is None or only_a_name(log.row)):
+            if log is not None and forgettable(log.row):
                 del self._logs[run]
 
     def adopt(self, server: str, profile: str, run_id: str, *, continues: str | None = None) -> RunRow:

@@ -15,6 +15,11 @@ def moment(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text is not None else None
 
 
+def text_of(moment: datetime) -> str:
+    """Return the text of a time, as `stamp` writes it."""
+    return stamp(moment.timestamp())
+
+
 def seconds_of(text: str | None) -> float:
     """Return the wall-clock seconds of a text; of None the beginning of all time."""
     return datetime.fromisoformat(text).timestamp() if text is not None else 0.0

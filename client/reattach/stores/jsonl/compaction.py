@@ -18,7 +18,8 @@ from reattach.stores.base import RunRow, StoreDamaged
 from reattach.stores.jsonl import lines, logfile
 from reattach.stores.jsonl.journal import Journal, failing
 from reattach.stores.jsonl.places import Log
-from reattach.stores.jsonl.tables import Tables, columns, stamp_of
+from reattach.stores.jsonl.tables import Tables, members
+from reattach.stores.times import text_of
 
 STEP_BYTES = 4 << 20
 _ROW_BYTES = 1 << 10  # what a row, a lease or a mark is taken to need
@@ -153,15 +154,17 @@ def _state(journal: Journal) -> Iterator[bytes]:
         for (run, consumer), (number, token, since) in leases.items():
             yield _line("lease", {"run": run, "consumer": consumer, "token": token, "number": number, "at": since})
         for (run, consumer), applied in marks.items():
-            yield _line("mark", {"run": run, "consumer": consumer, "applied": applied, "at": stamp_of(logs[run][0])})
+            yield _line(
+                "mark", {"run": run, "consumer": consumer, "applied": applied, "at": text_of(logs[run][0].updated_at)}
+            )
 
     return pieces()
 
 
 def _run(journal: Journal, row: RunRow, log: Log) -> Iterator[bytes]:
     """Yield one run: as it was before the first event that is kept, those events, and as it is."""
-    at = stamp_of(row)
-    whole = {**columns(row), "at": at}
+    at = text_of(row.updated_at)
+    whole = {**members(row._asdict()), "at": at}
     if log.places:
         before = Mark(log.places[0].first - 1)
         gaps = sum(place.gap for place in log.places)

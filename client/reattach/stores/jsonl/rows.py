@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from reattach.stores.base import Intent, RunRow, StoreFailed
+from reattach.stores.base import Intent, RunRow
+from reattach.stores.check import joined
 from reattach.stores.jsonl.journal import Saying
-from reattach.stores.jsonl.tables import Tables
-from reattach.stores.times import stamp
+from reattach.stores.jsonl.tables import Tables, members
 
 
 def intended(tables: Tables, intent: Intent) -> RunRow | None:
@@ -30,35 +28,13 @@ def created(tables: Tables, run: int, run_id: str, session_id: str | None, statu
     """Return the line that gives a row its run id; if another row has it already, the two become that one.
 
     Raises:
-        StoreFailed: The key has another run, or the run another key. Neither may be forgotten, so nothing is changed.
+        StoreFailed: See `check.joined`.
     """
     mine = tables.rows[run]
-    if mine.run_id not in (None, run_id):
-        raise StoreFailed(f"key {mine.key!r} already has run {mine.run_id!r}, it cannot also be {run_id!r}")
-    told: dict[str, Any] = {"run": run, "at": now}
-    row = mine
     twin = tables.find(mine.server, mine.profile, None, run_id)
-    if twin is not None and twin.run != run:
-        if twin.key is not None and mine.key is not None:
-            raise StoreFailed(f"run {run_id!r} already has key {twin.key!r}, it cannot also have {mine.key!r}")
-        told |= {
-            "run": twin.run,
-            "was": run,
-            "key": mine.key or twin.key,
-            "continues": twin.continues or mine.continues,
-        }
-        if twin.key is None:
-            told |= {
-                "request_sha256": mine.request_sha256,
-                "sent_at": stamp(mine.sent_at.timestamp()) if mine.sent_at is not None else None,
-            }
-        row = twin
-    told |= {"run_id": run_id, "request": None}
-    if session_id is not None:
-        told["session_id"] = session_id
-    if row.outcome is None:  # a run whose end is known is not made unfinished by a create that was answered late
-        told["status"] = status
-    return Saying("created", told)
+    kept, changes = joined(mine, twin, run_id, session_id, status)
+    told = {"run": kept, "at": now, **members(changes)}
+    return Saying("created", {**told, "was": run} if kept != run else told)
 
 
 def adopt(

@@ -30,7 +30,7 @@ from reattach.stores.base import (
     Transaction,
     Write,
 )
-from reattach.stores.check import batch_json, gap_entry, length_of, only_a_name, refusal
+from reattach.stores.check import batch_json, forgettable, gap_entry, length_of, refusal
 from reattach.stores.jsonl import compaction, opening, rows
 from reattach.stores.jsonl.journal import Journal, Saying
 from reattach.stores.jsonl.tables import Held
@@ -101,7 +101,7 @@ class JsonlStore:
         """See `Store.forget`."""
         with self._writing() as journal:
             row = journal.tables.rows.get(run)
-            if row is not None and (row.run_id is None or only_a_name(row)):
+            if row is not None and forgettable(row):
                 journal.say([Saying("forgotten", {"run": run, "at": self._now()})])
 
     def adopt(self, server: str, profile: str, run_id: str, *, continues: str | None = None) -> RunRow:

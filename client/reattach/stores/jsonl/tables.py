@@ -23,7 +23,7 @@ from reattach.core.messages import Mark
 from reattach.stores.base import Holder, RunRow
 from reattach.stores.jsonl.lines import Line
 from reattach.stores.jsonl.places import Log, Place, Pruned
-from reattach.stores.times import moment, stamp
+from reattach.stores.times import moment, text_of
 
 JOURNAL_SLOT = 1
 """The place in FILE-marks where the journal notes its own last durable line; leases come behind it."""
@@ -174,17 +174,9 @@ class Tables:
             self._by_id.pop((row.server, row.profile, row.run_id), None)
 
 
-def columns(row: RunRow) -> dict[str, Any]:
-    """Return a row as the members of a line."""
-    return {
-        name: value if not isinstance(value, datetime) else stamp(value.timestamp())
-        for name, value in row._asdict().items()
-    }
-
-
-def stamp_of(row: RunRow) -> str:
-    """Return when a row was last changed, as a line says it."""
-    return stamp(row.updated_at.timestamp())
+def members(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns of a row as the members of a line."""
+    return {name: text_of(value) if isinstance(value, datetime) else value for name, value in columns.items()}
 
 
 def _column(name: str, value: Any) -> Any:

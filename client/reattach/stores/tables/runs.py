@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any, cast
 
 from reattach.core.messages import Mark
-from reattach.stores.base import Intent, RunRow, StoreFailed
-from reattach.stores.check import only_a_name, plain
+from reattach.stores.base import Intent, RunRow
+from reattach.stores.check import forgettable, joined, plain
 from reattach.stores.tables.connection import Connection
-from reattach.stores.times import moment
+from reattach.stores.times import moment, text_of
 
 _BATCH = "(SELECT max(batch) FROM reattach_batches WHERE run = r.run)"
 POSITION = f"""coalesce(
@@ -56,36 +56,17 @@ def created(connection: Connection, run: int, run_id: str, session_id: str | Non
     """Give a row its run id; if another row has it already (it was attached by id meanwhile), the two become that one.
 
     Raises:
-        StoreFailed: The key has another run, or the run another key. Neither may be forgotten, so nothing is changed.
+        StoreFailed: See `check.joined`.
     """
     mine = row(connection, run)
-    if mine.run_id not in (None, run_id):
-        raise StoreFailed(f"key {mine.key!r} already has run {mine.run_id!r}, it cannot also be {run_id!r}")
     twin = find(connection, mine.server, mine.profile, run_id=run_id)
-    if twin is not None and twin.run != run:
-        if twin.key is not None and mine.key is not None:
-            raise StoreFailed(f"run {run_id!r} already has key {twin.key!r}, it cannot also have {mine.key!r}")
-        told = connection.execute(
-            "SELECT key, request_sha256, sent_at, continues FROM reattach_runs WHERE run = ?", (run,)
-        ).fetchone()
+    kept, changes = joined(mine, twin, run_id, session_id, status)
+    if kept != run:
         _remove(connection, run)
-        # A start's own digest and time stay: they are what its key is compared with.
-        if twin.key is None:
-            connection.execute(
-                "UPDATE reattach_runs SET key = ?, request_sha256 = ?, sent_at = ? WHERE run = ?",
-                (*told[:3], twin.run),
-            )
-        connection.execute(
-            "UPDATE reattach_runs SET continues = coalesce(continues, ?) WHERE run = ?", (told[3], twin.run)
-        )
-        run = twin.run
-    # A run whose end is known is not made unfinished by a create that was answered late.
-    connection.execute(
-        """UPDATE reattach_runs SET run_id = ?, session_id = coalesce(?, session_id), request = NULL, updated_at = ?,
-        status = CASE WHEN outcome IS NULL THEN ? ELSE status END WHERE run = ?""",
-        (run_id, session_id, now, status, run),
-    )
-    return row(connection, run)
+    columns = ", ".join(f"{name} = ?" for name in changes)
+    values = [text_of(value) if isinstance(value, datetime) else value for value in changes.values()]
+    connection.execute(f"UPDATE reattach_runs SET {columns}, updated_at = ? WHERE run = ?", (*values, now, kept))
+    return row(connection, kept)
 
 
 def forget(connection: Connection, run: int) -> None:
@@ -94,7 +75,7 @@ def forget(connection: Connection, run: int) -> None:
         known = row(connection, run)
     except KeyError:
         return
-    if known.run_id is None or only_a_name(known):
+    if forgettable(known):
         _remove(connection, run)
 
 
