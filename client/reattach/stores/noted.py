@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from reattach.stores.base import Lease
+from reattach.stores.base import Lease, LeaseGone
 from reattach.stores.marks import MarksFile, PrivateMarks, Slots
 
 Carried = list[tuple[Slots, int]]
@@ -79,8 +79,10 @@ class Noted:
             slots.note(position)
             settle([(slots, position)])
 
-    def applied(self, run: int, consumer: str, row: LeaseRow) -> int:
-        """Return the mark that counts."""
+    def applied(self, run: int, consumer: str, row: LeaseRow | None) -> int:
+        """Return the mark that counts, 0 where there never was a lease."""
+        if row is None:
+            return 0
         noted = self._file.newest(row.number, _whose(run, consumer, row), row.incarnation, row.token)
         own = self._slots.get(Lease(run, consumer, row.token))
         if own is not None:
@@ -92,6 +94,19 @@ class Noted:
         for lease, slots in list(self._slots.items()):
             if lease.run == run:
                 slots.incarnation += 1
+
+
+def must_own(row: LeaseRow | None, lease: Lease) -> LeaseRow:
+    """Return the row, if the lease is the current one; raise LeaseGone if not."""
+    if row is None or row.token != lease.token:
+        raise LeaseGone(f"the lease token is {row.token if row else None}, not {lease.token}")
+    return row
+
+
+def must_be_committed(position: int, row: LeaseRow) -> None:
+    """Raise ValueError for a mark above the committed position: it is a fault of ours."""
+    if position > row.committed:
+        raise ValueError(f"applied {position} would be above committed {row.committed}")
 
 
 def settle(carried: Carried) -> None:

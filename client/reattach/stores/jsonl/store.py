@@ -23,7 +23,6 @@ from reattach.stores.base import (
     Holder,
     Intent,
     Lease,
-    LeaseGone,
     Refusal,
     RunRow,
     StoreFailed,
@@ -35,7 +34,7 @@ from reattach.stores.jsonl import compaction, opening, rows
 from reattach.stores.jsonl.journal import Journal, Saying
 from reattach.stores.jsonl.tables import Held
 from reattach.stores.leases import Alive, is_alive, taken
-from reattach.stores.noted import Carried, LeaseRow, settle
+from reattach.stores.noted import Carried, must_be_committed, must_own, settle
 from reattach.stores.times import moment, stamp
 
 STEP = 4 << 20
@@ -177,7 +176,7 @@ class JsonlStore:
     def rewind(self, lease: Lease, mark: Mark) -> RunRow:
         """See `Store.rewind`."""
         with self._writing() as journal:
-            self._must_own(journal, lease)
+            must_own(journal.lease_row(lease.run, lease.consumer), lease)
             row = journal.tables.rows[lease.run]
             again_to = max(row.again_to, row.committed.position)
             told = {"run": lease.run, "at": self._now(), "mark": list(mark), "again_to": again_to}
@@ -208,7 +207,7 @@ class JsonlStore:
         """See `Store.applied`."""
         with self._reading() as journal:
             row = journal.lease_row(run, consumer)
-            return journal.noted.applied(run, consumer, row) if row is not None else 0
+            return journal.noted.applied(run, consumer, row)
 
     def consumers(self, run: int) -> dict[str, int]:
         """See `Store.consumers`."""
@@ -232,9 +231,8 @@ class JsonlStore:
     def mark(self, lease: Lease, position: int) -> None:
         """See `Store.mark`."""
         with self._writing() as journal:
-            row = self._must_own(journal, lease)
-            if position > row.committed:
-                raise ValueError(f"applied {position} would be above committed {row.committed}")
+            row = must_own(journal.lease_row(lease.run, lease.consumer), lease)
+            must_be_committed(position, row)
             if position > row.applied:
                 journal.say([_mark(lease, position, self._now())])
             journal.noted.moved(lease, position)
@@ -328,12 +326,6 @@ class JsonlStore:
         if self._journal is None or not self._journal.is_open:
             raise StoreFailed("it is not open")
         return self._journal
-
-    def _must_own(self, journal: Journal, lease: Lease) -> LeaseRow:
-        row = journal.lease_row(lease.run, lease.consumer)
-        if row is None or row.token != lease.token:
-            raise LeaseGone(f"the lease token is {row.token if row else None}, not {lease.token}")
-        return row
 
     def _change(self, run: int, **changes: Any) -> None:
         with self._writing() as journal:

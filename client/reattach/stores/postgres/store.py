@@ -34,7 +34,7 @@ from reattach.stores.base import (
 from reattach.stores.check import refusal
 from reattach.stores.leases import Alive, holder_json, is_alive_of_many
 from reattach.stores.marks import PrivateMarks
-from reattach.stores.noted import Carried, LeaseRow, Noted, settle
+from reattach.stores.noted import Carried, LeaseRow, Noted, must_be_committed, must_own, settle
 from reattach.stores.postgres import schema
 from reattach.stores.postgres.address import shown
 from reattach.stores.postgres.errors import lost, told, translated
@@ -213,7 +213,7 @@ class PostgresStore:
 
         def work(session: Session, now: float) -> RunRow:
             lock_runs(session, [lease.run])
-            lease_table.must_own(locked(session, lease.run, lease.consumer), lease)
+            must_own(locked(session, lease.run, lease.consumer), lease)
             return places.rewind(session, lease.run, mark, stamp(now))
 
         return self._write(work)
@@ -238,7 +238,7 @@ class PostgresStore:
     def applied(self, run: int, consumer: str) -> int:
         """See `Store.applied`; what another process noted counts once it was carried."""
         row = self._read(lambda session: lease_table.lease_row(session, run, consumer))
-        return self._marks.applied(run, consumer, row) if row is not None else 0
+        return self._marks.applied(run, consumer, row)
 
     def consumers(self, run: int) -> dict[str, int]:
         """See `Store.consumers`; what another process noted counts once it was carried."""
@@ -248,7 +248,7 @@ class PostgresStore:
             return {name: lease_table.lease_row(session, run, name) for name in names}
 
         rows = self._read(work, whole=True)
-        return {name: self._marks.applied(run, name, row) if row is not None else 0 for name, row in rows.items()}
+        return {name: self._marks.applied(run, name, row) for name, row in rows.items()}
 
     def note(self, lease: Lease, position: int) -> None:
         """See `Store.note`; it survives a kill once it was carried, a second later at the most."""
@@ -265,8 +265,8 @@ class PostgresStore:
         """See `Store.mark`."""
 
         def work(session: Session, now: float) -> None:
-            row = lease_table.must_own(locked(session, lease.run, lease.consumer), lease)
-            lease_table.must_be_committed(position, row)
+            row = must_own(locked(session, lease.run, lease.consumer), lease)
+            must_be_committed(position, row)
             lease_table.raise_mark(session, lease, position, stamp(now))
 
         self._write(work)

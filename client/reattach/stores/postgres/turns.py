@@ -9,7 +9,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from reattach.stores.base import ForbiddenSql, Lease, LeaseGone, StoreUnreachable, Transaction
-from reattach.stores.noted import Noted
+from reattach.stores.noted import Noted, must_be_committed, must_own
 from reattach.stores.postgres.errors import lost, told, translated
 from reattach.stores.postgres.line import ANSWER, PATIENCE, Line
 from reattach.stores.postgres.locks import locked
@@ -62,7 +62,7 @@ class Turns:
             try:
                 with session.within(min(ANSWER, until - time.monotonic())):
                     (number,) = session.execute("SELECT txid_current()").fetchone()
-                    row = lease_table.must_own(lease_table.lease_row(session, lease.run, lease.consumer), lease)
+                    row = must_own(lease_table.lease_row(session, lease.run, lease.consumer), lease)
                 break
             except psycopg.Error as error:
                 if not lost(session.connection, error) or time.monotonic() > until:
@@ -113,8 +113,8 @@ class Turns:
                     raise ForbiddenSql(
                         f"{touched} is the journal's own; your tables may have any name that does not begin with reattach_"
                     )
-                row = lease_table.must_own(locked(session, lease.run, lease.consumer), lease)
-                lease_table.must_be_committed(position, row)
+                row = must_own(locked(session, lease.run, lease.consumer), lease)
+                must_be_committed(position, row)
                 lease_table.raise_mark(session, lease, position, stamp(line.sign(session)))
                 committing = True
                 session.execute("COMMIT")

@@ -34,7 +34,7 @@ from reattach.stores.base import (
     Write,
 )
 from reattach.stores.leases import Alive, holder_json, is_alive
-from reattach.stores.noted import Carried, LeaseRow, Noted, settle
+from reattach.stores.noted import Carried, LeaseRow, Noted, must_be_committed, must_own, settle
 from reattach.stores.sqlite import compaction
 from reattach.stores.sqlite.errors import translating
 from reattach.stores.sqlite.opening import open_file, roll_back, suspect
@@ -194,14 +194,14 @@ class SqliteStore:
         """See `Store.applied`."""
         with self._reading() as connection:
             row = _lease_row(connection, run, consumer)
-        return self._marks.applied(run, consumer, row) if row is not None else 0
+        return self._marks.applied(run, consumer, row)
 
     def consumers(self, run: int) -> dict[str, int]:
         """See `Store.consumers`."""
         with self._reading() as connection:
             names = lease_table.consumers(connection, run)
             rows = {name: _lease_row(connection, run, name) for name in names}
-        return {name: self._marks.applied(run, name, row) if row is not None else 0 for name, row in rows.items()}
+        return {name: self._marks.applied(run, name, row) for name, row in rows.items()}
 
     def note(self, lease: Lease, position: int) -> None:
         """See `Store.note`; a mark of a lost lease, or above the committed position, never counts."""
@@ -220,7 +220,7 @@ class SqliteStore:
         """See `Store.mark`."""
         with self._writing() as connection:
             row = self._own(connection, lease)
-            lease_table.must_be_committed(position, row)
+            must_be_committed(position, row)
             lease_table.raise_mark(connection, lease, position, self._now())
         self._marks.moved(lease, position)
 
@@ -364,7 +364,7 @@ class SqliteStore:
             raise ForbiddenSql("a statement rolled the transaction back; nothing of it was kept")
         with translating():
             try:
-                lease_table.must_be_committed(position, self._own(connection, lease))
+                must_be_committed(position, self._own(connection, lease))
                 now = self._wall()
                 lease_table.raise_mark(connection, lease, position, stamp(now))
                 # Nobody could take a lease while we had the write lock, however long that was: all go on from here.
@@ -379,7 +379,7 @@ class SqliteStore:
     # inside -------------------------------------------------------------------------------------------------------
 
     def _own(self, connection: sqlite3.Connection, lease: Lease) -> LeaseRow:
-        return lease_table.must_own(_lease_row(connection, lease.run, lease.consumer), lease)
+        return must_own(_lease_row(connection, lease.run, lease.consumer), lease)
 
     def _carry(self, connection: sqlite3.Connection, now: str) -> Carried:
         return self._marks.carry(lambda lease, position: lease_table.raise_mark(connection, lease, position, now))

@@ -5,25 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import cast
 
-from reattach.stores.base import Busy, Lease, LeaseGone
+from reattach.stores.base import Busy, Lease
 from reattach.stores.leases import Alive, holder_of, taken
 from reattach.stores.noted import LeaseRow
 from reattach.stores.tables.connection import Connection
 from reattach.stores.tables.runs import POSITION
 from reattach.stores.times import moment, seconds_of
-
-
-def must_own(row: LeaseRow | None, lease: Lease) -> LeaseRow:
-    """Return the row, if the lease is the current one; raise LeaseGone if not."""
-    if row is None or row.token != lease.token:
-        raise LeaseGone(f"the lease token is {row.token if row else None}, not {lease.token}")
-    return row
-
-
-def must_be_committed(position: int, row: LeaseRow) -> None:
-    """Raise ValueError for a mark above the committed position: it is a fault of ours."""
-    if position > row.committed:
-        raise ValueError(f"applied {position} would be above committed {row.committed}")
 
 
 def busy(row: LeaseRow | None, now: float, alive: Alive) -> Busy | None:
