@@ -32,7 +32,7 @@ from reattach.stores.base import (
     Write,
 )
 from reattach.stores.check import refusal
-from reattach.stores.leases import Alive, holder_json, is_alive_of_many
+from reattach.stores.leases import Alive, is_alive_of_many
 from reattach.stores.marks import PrivateMarks
 from reattach.stores.noted import Carried, LeaseRow, Noted, must_be_committed, must_own, settle
 from reattach.stores.postgres import schema
@@ -281,18 +281,7 @@ class PostgresStore:
             busy = lease_table.busy(row, now, self._alive)
             if busy is not None:
                 return busy
-            applied = 0
-            if row is not None:
-                # What the last holder noted counts for the next one; under the new token it would not.
-                applied = self._marks.applied(run, consumer, row)
-                lease_table.raise_mark(session, Lease(run, consumer, row.token), applied, stamp(now))
-            lease_table.take(session, run, consumer, holder_json(holder), stamp(now), stamp(now + seconds))
-            row = lease_table.lease_row(session, run, consumer)
-            if row is None:
-                raise KeyError(run)
-            lease = Lease(run, consumer, row.token)
-            self._marks.hold(lease, row, applied)
-            return lease
+            return lease_table.pass_on(session, self._marks, row, (run, consumer), holder, now, seconds)
 
         lease = self._write(work)
         if isinstance(lease, Lease):

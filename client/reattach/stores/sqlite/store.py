@@ -33,7 +33,7 @@ from reattach.stores.base import (
     Transaction,
     Write,
 )
-from reattach.stores.leases import Alive, holder_json, is_alive
+from reattach.stores.leases import Alive, is_alive
 from reattach.stores.noted import Carried, LeaseRow, Noted, must_be_committed, must_own, settle
 from reattach.stores.sqlite import compaction
 from reattach.stores.sqlite.errors import translating
@@ -42,6 +42,9 @@ from reattach.stores.sqlite.transaction import SqliteTransaction
 from reattach.stores.tables import batches, places, retention, runs
 from reattach.stores.tables import leases as lease_table
 from reattach.stores.times import stamp
+
+_NUMBER = "l.rowid"
+"""A lease's place in FILE-marks."""
 
 
 class SqliteStore:
@@ -232,17 +235,9 @@ class SqliteStore:
             busy = self._busy(row, now)
             if busy is not None:
                 return busy
-            applied = 0
-            if row is not None:
-                # What the last holder noted counts for the next one; under the new token it would not.
-                applied = self._marks.applied(run, consumer, row)
-                lease_table.raise_mark(connection, Lease(run, consumer, row.token), applied, stamp(now))
-            lease_table.take(connection, run, consumer, holder_json(holder), stamp(now), stamp(now + seconds))
-            row = _lease_row(connection, run, consumer)
-            if row is None:
-                raise KeyError(run)
-            lease = Lease(run, consumer, row.token)
-            self._marks.hold(lease, row, applied)
+            lease = lease_table.pass_on(
+                connection, self._marks, row, (run, consumer), holder, now, seconds, number=_NUMBER
+            )
         self._marks.claim(lease)
         self._held[run, consumer] = (lease, seconds)
         return lease
@@ -412,4 +407,4 @@ class SqliteStore:
 
 
 def _lease_row(connection: sqlite3.Connection, run: int, consumer: str) -> LeaseRow | None:
-    return lease_table.lease_row(connection, run, consumer, number="l.rowid")
+    return lease_table.lease_row(connection, run, consumer, number=_NUMBER)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import cast
 
-from reattach.stores.base import Busy, Lease
-from reattach.stores.leases import Alive, holder_of, taken
-from reattach.stores.noted import LeaseRow
+from reattach.stores.base import Busy, Holder, Lease
+from reattach.stores.leases import Alive, holder_json, holder_of, taken
+from reattach.stores.noted import LeaseRow, Noted
 from reattach.stores.tables.connection import Connection
 from reattach.stores.tables.runs import POSITION
-from reattach.stores.times import moment, seconds_of
+from reattach.stores.times import moment, seconds_of, stamp
 
 
 def busy(row: LeaseRow | None, now: float, alive: Alive) -> Busy | None:
@@ -47,15 +47,48 @@ def consumers(connection: Connection, run: int) -> list[str]:
     return [consumer for (consumer,) in found]
 
 
-def take(connection: Connection, run: int, consumer: str, holder: str, since: str, expires_at: str) -> None:
-    """Give the lease to a holder, with a token one higher."""
+def pass_on(
+    connection: Connection,
+    noted: Noted,
+    row: LeaseRow | None,
+    whose: tuple[int, str],
+    holder: Holder,
+    now: float,
+    seconds: float,
+    *,
+    number: str = "0",
+) -> Lease:
+    """Give a lease that nobody living has to a holder, with a token one higher; what the last one noted counts for it.
+
+    Args:
+        connection: Inside a transaction.
+        noted: The marks that were noted.
+        row: The lease as it stands, None if it was never taken.
+        whose: Run and consumer.
+        holder: Who takes it.
+        now: The wall clock, s.
+        seconds: For how long.
+        number: See `lease_row`.
+    """
+    run, consumer = whose
+    applied = noted.applied(run, consumer, row)
+    if row is not None:
+        raise_mark(
+            connection, Lease(run, consumer, row.token), applied, stamp(now)
+        )  # under the new token it would not count
     connection.execute(
         """INSERT INTO reattach_leases (run, consumer, holder, since, token, expires_at) VALUES (?, ?, ?, ?, 1, ?)
         ON CONFLICT (run, consumer) DO UPDATE SET
             holder = excluded.holder, since = excluded.since, token = reattach_leases.token + 1,
             expires_at = excluded.expires_at""",
-        (run, consumer, holder, since, expires_at),
+        (run, consumer, holder_json(holder), stamp(now), stamp(now + seconds)),
     )
+    row = lease_row(connection, run, consumer, number=number)
+    if row is None:
+        raise KeyError(run)
+    lease = Lease(run, consumer, row.token)
+    noted.hold(lease, row, applied)
+    return lease
 
 
 def extend(connection: Connection, lease: Lease, expires_at: str) -> bool:
