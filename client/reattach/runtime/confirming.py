@@ -40,14 +40,14 @@ async def acknowledge(handle: Handle, event: Event | None) -> None:
 async def _afterwards(handle: Handle, event: Event) -> None:
     """Confirm an event whose loop was detached: under a lease taken for that alone."""
     row = await handle.known()
-    _, handed_out = handle.engine.shown.get((row.run, handle.consumer), (0, 0))
+    _, handed_out = handle.engine.leases.shown.get((row.run, handle.consumer), (0, 0))
     _check(handle, event, handed_out)
     lease = await handle.take(row)
     try:
         await _mark(handle, lease, event, None)
     finally:
-        handle.engine.shown[row.run, handle.consumer] = (lease.token, handed_out)
-        await handle.engine.to_the_end(handle.engine.give_back, lease)
+        handle.engine.leases.shown[row.run, handle.consumer] = (lease.token, handed_out)
+        await handle.engine.to_the_end(handle.engine.leases.give_back, lease)
 
 
 async def _mark(handle: Handle, lease: Lease, event: Event, consumption: Consumption | None) -> None:

@@ -1,16 +1,14 @@
 """One client at work: one server, one journal, in one event loop. The faces call it; it never knows which face.
 
-It owns the writer, the wire, the clock, the leases and the subscriptions (one per followed run, shared by all its readers). What
-the faces need to wait for is awaited here; what they may read is in a `Feed`.
+It owns the writer, the wire, the clock, the leases (`leases`) and the subscriptions (one per followed run, shared by all its
+readers). What the faces need to wait for is awaited here; what they may read is in a `Feed`.
 """
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import os
 import threading
-import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
@@ -32,21 +30,18 @@ from reattach.runtime.clock import Clock, sleep
 from reattach.runtime.failures import of_fault
 from reattach.runtime.followed import Followed
 from reattach.runtime.forks import generation
+from reattach.runtime.leases import Leases
 from reattach.runtime.loop import Inbox, Soon, apart, settled, wait_through
 from reattach.runtime.turn import LIMIT, Turn
 from reattach.runtime.wakes import Watch
 from reattach.runtime.ways import Chosen
 from reattach.runtime.writer import Writer
-from reattach.stores.base import Busy, Lease, Store, StoreDamaged, StoreFailed
-from reattach.stores.leases import current_holder
+from reattach.stores.base import Store, StoreDamaged, StoreFailed
 from reattach.transports.base import Wire
 
 T = TypeVar("T")
 Step = Callable[[State, Input], tuple[State, tuple[Effect, ...]]]
 
-LEASE = 15.0
-RENEW = 5.0
-"""Seconds: a holder that is not seen for three renewals is replaced elsewhere; on its own host at once when it is dead."""
 CARRY = 1.0
 """Seconds until an automatic mark is safe from power loss at the latest."""
 
@@ -105,7 +100,6 @@ class Engine:
         self.inbox = inbox
         self.step = step
         self.calls = Calls(wire, profile, server, headers, policy, clock)
-        self.holder = current_holder(uuid.uuid4().hex[:12])
         self.turn_limit = turn_limit
         self.bare = bare
         self.pid = os.getpid()
@@ -116,16 +110,10 @@ class Engine:
         self._tasks: anyio.abc.TaskGroup | None = None
         self._scopes: set[anyio.CancelScope] = set()
         self._callers: dict[anyio.CancelScope, anyio.Event] = {}
-        self._leaving: dict[tuple[int, str], anyio.Event] = {}
-        self.abandoned: dict[tuple[int, str], Callable[[], Awaitable[None]]] = {}
-        """Leases whose reader was collected, and how to give them back; whoever takes such a lease next does that first."""
         self._followed: dict[int, Followed] = {}
         self._turns: dict[int, Turn] = {}
-        self._leases: dict[tuple[int, str], Lease] = {}
-        self._owed: dict[tuple[int, str], Lease] = {}  # could not be given back; nobody here uses them any more
         self._doubted: set[str] = set()
-        self.shown: dict[tuple[int, str], tuple[int, int]] = {}
-        """What consumers of this engine that left had been handed: lease token and position."""
+        self.leases = Leases(self)
 
     # life ------------------------------------------------------------------------------------------------------------
 
@@ -134,7 +122,7 @@ class Engine:
         self._tasks = tasks
         self.spawn(self.inbox.run, self._fault)
         self.spawn(self.clock.run)
-        self.spawn(self._keep_leases)
+        self.spawn(self.leases.keep)
         self.spawn(self._carry_marks)
         Watch(self.clock, self._woke).start()
 
@@ -163,11 +151,7 @@ class Engine:
             for served in [turn.served for turn in turns if turn.served is not None]:
                 with contextlib.suppress(Exception):  # told to whoever is in it
                     await settled(served, self.soon)
-            leases = list(self._leases.values())
-            self._leases.clear()
-            for lease in leases:
-                with contextlib.suppress(Exception):  # a full disk, say: it runs out by itself
-                    await self.post(lambda lease=lease: self.store.release(lease))  # type: ignore[misc]  # bound now
+            await self.leases.give_all_back()
             for scope in list(self._scopes):
                 scope.cancel()
             await self.wire.aclose()
@@ -351,87 +335,6 @@ class Engine:
                 "a transaction is open here, and this call would wait for its end.",
                 hint="Leave the transaction's block first.",
             )
-
-    # leases ----------------------------------------------------------------------------------------------------------
-
-    async def take(self, run: int, consumer: str) -> Lease | Busy:
-        """Take a lease; it is renewed until it is given back. Cancelled, none stays behind."""
-        forgotten = self.abandoned.pop((run, consumer), None)
-        if forgotten is not None:
-            await forgotten()
-        before = self._leaving.get((run, consumer))
-        if before is not None:
-            await before.wait()
-        owed = self._owed.get((run, consumer))
-
-        def taking() -> Lease | Busy:
-            if owed is not None:
-                self.store.release(owed)
-            return self.store.lease(run, consumer, self.holder, LEASE)
-
-        work = self.writer.post(taking)
-        try:
-            lease = await settled(work, self.soon)
-        except BaseException:
-            work.add_done_callback(self._undo)
-            raise
-        if self._owed.get((run, consumer)) is owed:
-            self._owed.pop((run, consumer), None)
-        if isinstance(lease, Lease):
-            self._leases[run, consumer] = lease
-        return lease
-
-    def _undo(self, work: concurrent.futures.Future[Lease | Busy]) -> None:
-        """Give back a lease that nobody waits for any more. On the writer's thread, or anywhere."""
-        lease = None if work.cancelled() or work.exception() is not None else work.result()
-        if not isinstance(lease, Lease):
-            return
-        if threading.get_ident() == self.writer.ident:
-            with contextlib.suppress(Exception):  # it runs out by itself
-                self.store.release(lease)
-        else:
-            self.writer.post(lambda: self.store.release(lease))
-
-    async def give_back(self, lease: Lease) -> None:
-        """Give a lease back. Never raises: one that cannot be given back now runs out, or is given back when it is taken again."""
-        held = (lease.run, lease.consumer)
-        if self._leases.get(held) == lease:
-            del self._leases[held]
-        over = self._leaving[held] = anyio.Event()
-        try:
-            with anyio.CancelScope(shield=True):
-                await self.post(lambda: self.store.release(lease))
-        except Exception:
-            self._owed[held] = (
-                lease  # a full disk; once there is room, the next loop must not find the run busy with us
-            )
-        finally:
-            if self._leaving.get(held) is over:
-                del self._leaving[held]
-            over.set()
-
-    def holds(self, lease: Lease) -> bool:
-        """Whether a lease is still ours, as far as we know."""
-        return self._leases.get((lease.run, lease.consumer)) == lease
-
-    async def _keep_leases(self) -> None:
-        while True:
-            await sleep(self.clock, RENEW)
-            held = list(self._leases.values())
-            if not held:
-                continue
-            try:
-                lost = await self.post(lambda held=held: self.store.renew(held, LEASE))  # type: ignore[misc]  # bound now
-            except Exception as error:
-                self.tell("", "lease", f"could not be renewed: {error}")
-                continue
-            for lease in lost:
-                if self._leases.pop((lease.run, lease.consumer), None) is None:
-                    continue
-                self.tell("", "lease", f"lost to another holder, as consumer {lease.consumer!r}")
-                followed = self._followed.get(lease.run)
-                if lease.consumer == "" and followed is not None:
-                    followed.lost_lease()
 
     async def _carry_marks(self) -> None:
         while True:

@@ -102,7 +102,7 @@ class Followed:
             with anyio.CancelScope(shield=True):
                 self.leaving = True
                 if self._lease is not None:
-                    await self.engine.give_back(self._lease)
+                    await self.engine.leases.give_back(self._lease)
                 if self.feed.end is not None and isinstance(self.feed.end.error, errors.NotFound):
                     await self.engine.forget(self.run)
                 self.engine.left(self)
@@ -117,7 +117,7 @@ class Followed:
             if row.outcome is not None and not (self.feed.bare and await self._owes(row)):
                 await self._begin(row, None)
                 return
-            lease = await engine.take(self.run, "")
+            lease = await engine.leases.take(self.run, "")
             if isinstance(lease, Lease):
                 self._lease = lease
                 row = await engine.post(lambda: engine.store.row(self.run))  # what the last owner wrote before us

@@ -139,14 +139,14 @@ class Handle:
         before, self.unconfirmed = self.unconfirmed, None
         lease: Lease | None = None
         try:
-            if before is not None and before.lease is not None and self.engine.holds(before.lease):
+            if before is not None and before.lease is not None and self.engine.leases.holds(before.lease):
                 lease = before.lease
             elif self._after is None:
                 lease = await self.take(row)
             return await self._begin(row, lease, before)
         except BaseException:
             if lease is not None:
-                await self.engine.give_back(lease)
+                await self.engine.leases.give_back(lease)
             raise
 
     async def take(self, row: RunRow) -> Lease:
@@ -155,7 +155,7 @@ class Handle:
         Raises:
             RunBusy: Somebody else has it.
         """
-        taken = await self.engine.take(row.run, self.consumer)
+        taken = await self.engine.leases.take(row.run, self.consumer)
         if isinstance(taken, Busy):
             raise self._busy(row, taken)
         return taken
@@ -190,7 +190,7 @@ class Handle:
             lease,
             applied,
             shown,
-            engine.holds,
+            engine.leases.holds,
             skip,
             self.manual,
             self._tell_applied if engine.observed else None,
@@ -205,7 +205,7 @@ class Handle:
 
         What was handed out by this very client, and nobody else in between, is known exactly.
         """
-        token, position = self.engine.shown.get((row.run, self.consumer), (0, applied))
+        token, position = self.engine.leases.shown.get((row.run, self.consumer), (0, applied))
         return position if lease.token == token + 1 else max(row.committed.position, row.again_to)
 
     def _busy(self, row: RunRow, busy: Busy) -> errors.RunBusy:
@@ -267,8 +267,8 @@ class Handle:
         with anyio.CancelScope(shield=True):
             if consumption is not None and consumption.lease is not None:
                 lease = consumption.lease
-                self.engine.shown[lease.run, lease.consumer] = (lease.token, consumption.handed_out)
-                await self.engine.give_back(lease)  # what it noted is carried with it
+                self.engine.leases.shown[lease.run, lease.consumer] = (lease.token, consumption.handed_out)
+                await self.engine.leases.give_back(lease)  # what it noted is carried with it
             await self._leave()
 
     async def _leave(self) -> None:
@@ -289,14 +289,14 @@ class Handle:
         if consumption is None or engine.pid != os.getpid() or engine.closed:
             return
         if consumption.lease is not None:
-            engine.abandoned[consumption.lease.run, consumption.lease.consumer] = self._let_go
+            engine.leases.abandoned[consumption.lease.run, consumption.lease.consumer] = self._let_go
         engine.inbox(lambda: None if engine.closed else engine.spawn(self._detach_forgotten))
 
     async def _detach_forgotten(self) -> None:
         consumption = self.consumption or self.unconfirmed
         lease = None if consumption is None else consumption.lease
         if lease is not None:
-            self.engine.abandoned.pop((lease.run, lease.consumer), None)
+            self.engine.leases.abandoned.pop((lease.run, lease.consumer), None)
         await self._let_go()
 
     # asking ----------------------------------------------------------------------------------------------------------

@@ -156,7 +156,7 @@ async def test_cancelled_at_every_suspension_of_a_script_nothing_is_lost_doubled
                 await script(client, key, seen)
             check(journal, key, seen)
         with anyio.fail_after(PATIENCE):
-            while client._engine._followed or client._engine._leases or client._engine._callers:
+            while client._engine._followed or client._engine.leases._held or client._engine._callers:
                 await anyio.lowlevel.checkpoint()  # no event tells of all three
     assert at > 30, "the script has more suspensions than that"
     assert server.wire.open_streams == 0
