@@ -55,8 +55,10 @@ ROOMS = {
     "profiles": {"profiles", "core", "model", "wire"},
     "stores": {"stores", "core", "model"},
     "runtime": {"runtime", "core", "errors", "model", "observe", "policy", "profiles", "stores", "transports"},
-    "run": {"runtime", "core", "errors", "model", "stores", "client"},
-    "async_run": {"runtime", "core", "errors", "model", "stores", "async_client"},
+    "transaction": {"runtime", "model"},
+    "async_transaction": {"runtime", "model"},
+    "run": {"transaction", "runtime", "core", "errors", "model", "stores", "client"},
+    "async_run": {"async_transaction", "runtime", "core", "errors", "model", "stores", "async_client"},
     "client": {"run", "runtime", "model", "observe", "policy", "profiles", "stores", "transports", "errors"},
     "async_client": {
         "async_run",

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reattach import observe, profiles, stores, testing
     from reattach.async_client import AsyncClient
-    from reattach.async_run import AsyncRun, AsyncTransaction
+    from reattach.async_run import AsyncRun
+    from reattach.async_transaction import AsyncTransaction
     from reattach.client import Client
     from reattach.errors import (
         ActionRequired,
@@ -73,15 +74,18 @@ if TYPE_CHECKING:
     )
     from reattach.observe import Fact
     from reattach.policy import Policy
-    from reattach.run import Run, Transaction
+    from reattach.run import Run
+    from reattach.transaction import Transaction
 
 __version__ = "0.1.0"
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "reattach.client": ("Client",),
-    "reattach.run": ("Run", "Transaction"),
+    "reattach.run": ("Run",),
+    "reattach.transaction": ("Transaction",),
     "reattach.async_client": ("AsyncClient",),
-    "reattach.async_run": ("AsyncRun", "AsyncTransaction"),
+    "reattach.async_run": ("AsyncRun",),
+    "reattach.async_transaction": ("AsyncTransaction",),
     "reattach.policy": ("Policy",),
     "reattach.observe": ("Fact",),
     "reattach.model": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime
 from types import TracebackType
@@ -14,15 +14,14 @@ import anyio
 import anyio.to_thread
 
 from reattach import errors
+from reattach.async_transaction import AsyncEntering, AsyncTransaction
 from reattach.core.fold import Fold
 from reattach.model import Answer, Connection, Event, Needs, OnGap, Outcome, Status, View
 from reattach.runtime import confirming, listing, looking
 from reattach.runtime.clock import sleep
 from reattach.runtime.consumption import Consumption, Owner
-from reattach.runtime.engine import Engine
 from reattach.runtime.handle import Handle
-from reattach.runtime.loop import Bell, settled, settled_through
-from reattach.runtime.turn import Turn
+from reattach.runtime.loop import Bell
 from reattach.stores.base import RunRow
 
 if TYPE_CHECKING:
@@ -287,7 +286,7 @@ class AsyncRun:
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncTransaction]:
         """Return a transaction of the journal's database that confirms the event in hand, or rolls back; see `Run`."""
-        return _Leaving(self)
+        return AsyncEntering(self._handle)
 
     async def cancel(self, *, timeout: float = 30.0) -> Outcome:
         """Ask for the run to be cancelled, then wait for the truth; see `Run.cancel`."""
@@ -329,64 +328,6 @@ class AsyncRun:
     def _known(self, client: AsyncClient) -> RunRow | None:
         """The journal's row of this run for another handle of the same client."""
         return self._row if client is self._client else None
-
-
-class AsyncTransaction:
-    """The user's transaction; see `Transaction`.
-
-    Attributes:
-        event: The event that leaving the block confirms.
-    """
-
-    def __init__(self, turn: Turn, event: Event, engine: Engine) -> None:
-        self._turn = turn
-        self._engine = engine
-        self.event = event
-
-    async def execute(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement and return all its rows; see `Transaction.execute`."""
-        return await settled(self._turn.execute(sql, parameters), self._engine.soon)
-
-    async def call(self, function: Callable[[Any], T]) -> T:
-        """Return `function(connection)`, run on the transaction's thread with the driver's connection."""
-        return await settled(self._turn.call(function), self._engine.soon)
-
-
-class _Leaving(AbstractAsyncContextManager[AsyncTransaction]):
-    """Enters and leaves a transaction."""
-
-    def __init__(self, run: AsyncRun) -> None:
-        self._run = run
-        self._entered: tuple[Handle, Turn, Consumption, Event, int] | None = None
-
-    async def __aenter__(self) -> AsyncTransaction:
-        handle = self._run._handle()
-        turn, reading, event = confirming.turn(handle)
-        owner = anyio.get_current_task().id
-        handle.engine.enter_turn(turn, owner)
-        self._entered = handle, turn, reading, event, owner
-        return AsyncTransaction(turn, event, handle.engine)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._entered is not None
-        handle, turn, reading, event, owner = self._entered
-        try:
-            reading.repeat()  # unless it is committed
-            soon = handle.engine.soon
-            if kind is not None:
-                # Half left is worse than late: the writer waits for this turn.
-                await settled_through(turn.rollback(), soon)
-                return
-            committed = turn.commit()
-            try:
-                await settled_through(committed, soon)
-            finally:
-                if committed.exception() is None:
-                    reading.confirmed(event.position, event.cursor)
-        finally:
-            handle.engine.leave_turn(owner)
 
 
 def _task_key() -> int:

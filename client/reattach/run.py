@@ -6,11 +6,10 @@ the last one, sleep until there is more.
 
 from __future__ import annotations
 
-import concurrent.futures
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from types import TracebackType
@@ -24,8 +23,8 @@ from reattach.runtime.consumption import Consumption, Owner
 from reattach.runtime.feed import Feed
 from reattach.runtime.handle import Handle
 from reattach.runtime.host import Host
-from reattach.runtime.turn import Turn
 from reattach.stores.base import RunRow
+from reattach.transaction import Entering, Transaction
 
 if TYPE_CHECKING:
     from reattach.client import Client
@@ -315,7 +314,7 @@ class Run:
         Raises:
             UsageError: No event is in hand, another transaction is open here, or the journal has no SQL.
         """
-        return _Leaving(self)
+        return Entering(self._handle)
 
     def cancel(self, *, timeout: float = 30.0) -> Outcome:
         """Ask for the run to be cancelled, then wait for the truth: it may have completed. Cancelled is not rolled back.
@@ -391,70 +390,6 @@ class Run:
     def _known(self, host: Host) -> RunRow | None:
         """The journal's row of this run for another handle of the same client."""
         return self._row if host is self._host else None
-
-
-class Transaction:
-    """The user's transaction. Your tables may have any name that does not start with `reattach_`.
-
-    Attributes:
-        event: The event that leaving the block confirms.
-    """
-
-    def __init__(self, turn: Turn, event: Event) -> None:
-        self._turn = turn
-        self.event = event
-
-    def execute(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement and return all its rows. What your SQL raises passes as the driver raised it.
-
-        Placeholders are the driver's: `?` and `:name` for SQLite, `%s` and `%(name)s` for PostgreSQL, which keeps nothing of a
-        transaction after a statement that failed, unless you set a savepoint before it.
-
-        Raises:
-            UsageError: It would end the transaction or touch the journal's own tables.
-            StoreBusy: The transaction was open for 60 s and was rolled back.
-        """
-        return self._turn.execute(sql, parameters).result()
-
-    def call(self, function: Callable[[Any], T]) -> T:
-        """Return `function(connection)`, run on the transaction's thread with the driver's connection; for an ORM's session."""
-        return self._turn.call(function).result()
-
-
-class _Leaving(AbstractContextManager[Transaction]):
-    """Enters and leaves a transaction."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._entered: tuple[Handle, Turn, Consumption, Event, int] | None = None
-
-    def __enter__(self) -> Transaction:
-        handle = self._run._handle()
-        turn, reading, event = confirming.turn(handle)
-        owner = threading.get_ident()
-        handle.engine.enter_turn(turn, owner)
-        self._entered = handle, turn, reading, event, owner
-        return Transaction(turn, event)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._entered is not None
-        handle, turn, reading, event, owner = self._entered
-        try:
-            reading.repeat()  # unless it is committed
-            if kind is not None:
-                turn.rollback().result()
-                return
-            committed = turn.commit()
-            try:
-                committed.result()
-            finally:
-                concurrent.futures.wait([committed])  # interrupted, it is being written all the same
-                if committed.exception() is None:
-                    reading.confirmed(event.position, event.cursor)
-        finally:
-            handle.engine.leave_turn(owner)
 
 
 def _waking(wake: threading.Event, watcher: Callable[[Connection], None] | None, feed: Feed) -> Callable[[], None]:
