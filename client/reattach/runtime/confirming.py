@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from reattach import errors
 from reattach.model import Event
-from reattach.runtime.consumption import Consumption
+from reattach.runtime.consumption import Consumption, Handed
 from reattach.runtime.handle import Handle
 from reattach.runtime.loop import settled_through
 from reattach.runtime.turn import Turn
@@ -32,22 +32,39 @@ async def acknowledge(handle: Handle, event: Event | None) -> None:
             run_id=handle.run_id,
             hint="Confirm inside the loop over the run.",
         )
-    await _mark(handle, consumption.lease, _chosen(handle, consumption, event), consumption)
+    chosen = _chosen(handle, consumption, event)
+    try:
+        await _mark(handle, consumption.lease, chosen, consumption)
+    except errors.LeaseLost:
+        if not handle.manual or consumption in (handle.consumption, handle.unconfirmed):
+            raise
+        await _afterwards(
+            handle, chosen
+        )  # the loop was left meanwhile, and perhaps entered again: here, under a new lease
     if handle.unconfirmed is consumption and not consumption.unconfirmed:
         await handle.detach()
 
 
 async def _afterwards(handle: Handle, event: Event) -> None:
-    """Confirm an event whose loop was detached: under a lease taken for that alone."""
+    """Confirm an event whose loop was detached: under a lease taken for that alone, or that of the loop that began meanwhile."""
+    engine = handle.engine
     row = await handle.known()
-    _, handed_out = handle.engine.leases.shown.get((row.run, handle.consumer), (0, 0))
-    _check(handle, event, handed_out)
-    lease = await handle.take(row)
-    try:
-        await _mark(handle, lease, event, None)
-    finally:
-        handle.engine.leases.shown[row.run, handle.consumer] = (lease.token, handed_out)
-        await handle.engine.to_the_end(handle.engine.leases.give_back, lease)
+    async with engine.leases.alone(row.run, handle.consumer):
+        reading = handle.consumption or handle.unconfirmed
+        if reading is not None and reading.lease is not None:
+            _check(handle, event, reading.handed_out)
+            await _mark(handle, reading.lease, event, reading)
+            return
+        before = engine.leases.shown.get((row.run, handle.consumer), Handed())
+        _check(handle, event, before.handed)
+        lease = await handle.take(row)
+        try:
+            await _mark(handle, lease, event, None)
+        finally:
+            # Otherwise somebody read in between, and what they were handed is not known here.
+            if lease.token == before.token + 1:
+                engine.leases.shown[row.run, handle.consumer] = before._replace(token=lease.token)
+            await engine.to_the_end(engine.leases.give_back, lease)
 
 
 async def _mark(handle: Handle, lease: Lease, event: Event, consumption: Consumption | None) -> None:

@@ -28,6 +28,18 @@ class Owner(NamedTuple):
     alive: Callable[[], bool]
 
 
+class Handed(NamedTuple):
+    """What a consumer was handed that may not be confirmed. A lease with the next token knows it exactly: nobody read in between.
+
+    `shown` is the position up to which events may have been handed out, by whichever process; `handed` up to which this client
+    did, so that their confirmation can still come.
+    """
+
+    token: int = 0
+    shown: int = 0
+    handed: int = 0
+
+
 class Consumption:
     """A consumer's place in a run.
 
@@ -38,7 +50,8 @@ class Consumption:
         run_id: The run's id.
         lease: The right to move the consumer's mark; None marks nothing (`after=`).
         applied: The position to go on after.
-        shown: Events up to here may have been handed out by an earlier process.
+        shown: Events up to here may have been handed out before, by an earlier process or by this one.
+        handed: Up to here this very client handed them out.
         holds: Whether the lease is still ours.
         skip: Says of an event whether a reader that began in the middle does not want it.
         manual: Asking for the next event confirms nothing; only `ack` and a transaction do.
@@ -54,6 +67,7 @@ class Consumption:
         lease: Lease | None,
         applied: int,
         shown: int,
+        handed: int,
         holds: Callable[[Lease], bool],
         skip: Callable[[Event], bool] | None = None,
         manual: bool = False,
@@ -77,7 +91,7 @@ class Consumption:
         self._next = 0
         self._position = applied
         self._again = False
-        self._highest = applied
+        self._highest = max(applied, handed)
         self._owner: Owner | None = None
         self._owning = threading.Lock()
         self._dropped = False
@@ -158,7 +172,8 @@ class Consumption:
         if last is not None:
             self._applied = last.position
         self._next = at + 1
-        self._position = self._shown = self._highest = position
+        self._position = self._shown = position
+        self._highest = max(self._highest, position)
         self.in_hand = event
         return event
 
@@ -257,8 +272,13 @@ class Consumption:
 
     @property
     def handed_out(self) -> int:
-        """The highest position that this reader was handed."""
+        """The highest position that was handed out here, to this reader or to one before it."""
         return self._highest
+
+    @property
+    def shown(self) -> int:
+        """The position up to which events come marked: they may have been handed out before."""
+        return self._shown
 
     @property
     def applied(self) -> int:

@@ -19,7 +19,7 @@ from reattach.core.messages import Failure, Refusal, Why
 from reattach.model import Answer, Connection, Event, Needs, OnGap, Outcome, Status, View
 from reattach.profiles.base import Call, Reading
 from reattach.runtime import asking, creating, listing, looking, outcomes, pauses, places
-from reattach.runtime.consumption import Consumption
+from reattach.runtime.consumption import Consumption, Handed
 from reattach.runtime.engine import Engine
 from reattach.runtime.failures import Place, error_of
 from reattach.runtime.followed import Followed
@@ -133,9 +133,14 @@ class Handle:
         Raises:
             RunBusy: Another process, or another client in this one, reads as this consumer.
         """
-        if self.consumption is not None:
-            return self.consumption
         row = await self.row()
+        async with self.engine.leases.alone(row.run, self.consumer):
+            return self.consumption or await self._consume(row)
+
+    async def _consume(self, row: RunRow) -> Consumption:
+        bare = await self._is_bare(row)
+        if bare and (self._after is not None or self.consumer != places.MAIN):
+            raise places.refuse_others(self.run_id)  # before a lease is taken, which would make it a consumer for ever
         before, self.unconfirmed = self.unconfirmed, None
         lease: Lease | None = None
         try:
@@ -143,7 +148,7 @@ class Handle:
                 lease = before.lease
             elif self._after is None:
                 lease = await self.take(row)
-            return await self._begin(row, lease, before)
+            return await self._begin(row, lease, before, bare)
         except BaseException:
             if lease is not None:
                 await self.engine.leases.give_back(lease)
@@ -160,20 +165,18 @@ class Handle:
             raise self._busy(row, taken)
         return taken
 
-    async def _begin(self, row: RunRow, lease: Lease | None, before: Consumption | None) -> Consumption:
+    async def _begin(self, row: RunRow, lease: Lease | None, before: Consumption | None, bare: bool) -> Consumption:
         engine = self.engine
-        applied = shown = 0
+        applied = shown = handed = 0
         skip: Callable[[Event], bool] | None = None
-        bare = await self._is_bare(row)
-        if bare and (lease is None or self.consumer != places.MAIN):
-            raise places.refuse_others(self.run_id)
         if lease is not None:
             applied, row = await engine.post(
                 lambda: (engine.store.applied(row.run, self.consumer), engine.store.row(row.run))
             )
-            shown = (
-                before.handed_out if before is not None and before.lease == lease else self._shown(row, lease, applied)
-            )
+            if before is not None and before.lease == lease:
+                shown, handed = before.shown, before.handed_out
+            else:
+                shown, handed = self._shown(row, lease, applied)
         else:
             skip = await self._skip(row, self._after or "beginning")
         followed = self._followed = await engine.follow(row.run, self._on_gap)
@@ -190,6 +193,7 @@ class Handle:
             lease,
             applied,
             shown,
+            handed,
             engine.leases.holds,
             skip,
             self.manual,
@@ -200,13 +204,16 @@ class Handle:
     def _tell_applied(self, count: int, cursor: str | None) -> None:
         self.engine.tell(self.run_id, "applied", self.consumer, cursor=cursor, count=count)
 
-    def _shown(self, row: RunRow, lease: Lease, applied: int) -> int:
-        """Return up to where events may have been handed out before: nothing to a first reader, else all that is committed.
+    def _shown(self, row: RunRow, lease: Lease, applied: int) -> tuple[int, int]:
+        """Return up to where events may have been handed out before, and up to where they were by this very client.
 
-        What was handed out by this very client, and nobody else in between, is known exactly.
+        To a first reader nothing was, to any other all that is committed may have been. After this client, and nobody else in
+        between, it is known exactly.
         """
-        token, position = self.engine.leases.shown.get((row.run, self.consumer), (0, applied))
-        return position if lease.token == token + 1 else max(row.committed.position, row.again_to)
+        token, shown, handed = self.engine.leases.shown.get((row.run, self.consumer), Handed(0, applied))
+        if lease.token == token + 1:
+            return shown, handed
+        return max(row.committed.position, row.again_to), 0
 
     def _busy(self, row: RunRow, busy: Busy) -> errors.RunBusy:
         holder = busy.holder
@@ -267,7 +274,9 @@ class Handle:
         with anyio.CancelScope(shield=True):
             if consumption is not None and consumption.lease is not None:
                 lease = consumption.lease
-                self.engine.leases.shown[lease.run, lease.consumer] = (lease.token, consumption.handed_out)
+                self.engine.leases.shown[lease.run, lease.consumer] = Handed(
+                    lease.token, consumption.shown, consumption.handed_out
+                )
                 await self.engine.leases.give_back(lease)  # what it noted is carried with it
             await self._leave()
 

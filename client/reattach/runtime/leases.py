@@ -10,12 +10,14 @@ import concurrent.futures
 import contextlib
 import threading
 import uuid
+import weakref
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import anyio
 
 from reattach.runtime.clock import sleep
+from reattach.runtime.consumption import Handed
 from reattach.runtime.loop import settled
 from reattach.stores.base import Busy, Lease
 from reattach.stores.leases import current_holder
@@ -45,8 +47,19 @@ class Leases:
         self._owed: dict[Whose, Lease] = {}  # could not be given back; nobody here uses them any more
         self.abandoned: dict[Whose, Callable[[], Awaitable[None]]] = {}
         """Those whose reader was collected, and how to give them back; whoever takes such a lease next does that first."""
-        self.shown: dict[Whose, tuple[int, int]] = {}
-        """What consumers that left had been handed: lease token and position."""
+        self.shown: dict[Whose, Handed] = {}
+        """What consumers that left had been handed."""
+        self._alone: weakref.WeakValueDictionary[Whose, anyio.Lock] = weakref.WeakValueDictionary()
+
+    def alone(self, run: int, consumer: str) -> anyio.Lock:
+        """Return what is held while a consumer begins to read, or confirms after its loop: each for a moment takes the lease.
+
+        Two such tasks of one client must not find the run busy with each other.
+        """
+        lock = self._alone.get((run, consumer))
+        if lock is None:
+            lock = self._alone[run, consumer] = anyio.Lock()
+        return lock
 
     async def take(self, run: int, consumer: str) -> Lease | Busy:
         """Take a lease; it is renewed until it is given back. Cancelled, none stays behind."""

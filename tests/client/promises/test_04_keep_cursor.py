@@ -123,6 +123,18 @@ async def test_there_is_no_view_of_a_journal_without_events(face, store):
             await client.attach(run.id).view()
 
 
+async def test_a_consumer_that_is_refused_leaves_no_mark_that_the_run_would_wait_for(face, store):
+    """Promise 1: the run is applied to its end by the one consumer that it can have."""
+    _, args = in_memory()
+    async with face.client(journal=store, keep="cursor", **args) as client:
+        run = await client.start("work", key="k")
+        with pytest.raises(errors.UsageError, match="the consumer 'main' alone"):
+            await collected(client.attach(run.id, consumer="billing"))
+        await collected(run)
+        assert list(store.consumers(1)) == ["main"]
+        assert await client.runs(unfinished=True) == []
+
+
 @pytest.mark.parametrize("beside", [{"consumer": "billing"}, {"after": "beginning"}, {"after": "tail"}])
 async def test_there_is_one_consumer_and_nothing_to_read_again(face, store, beside):
     """Promise 4: a UsageError, and the follower goes on."""

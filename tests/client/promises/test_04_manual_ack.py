@@ -148,6 +148,73 @@ async def test_detaching_gives_the_run_away_and_a_late_ack_still_counts(face, jo
         assert applied(journal) == 2
 
 
+async def test_what_an_earlier_loop_was_handed_comes_marked_however_often_the_loop_is_entered(face):
+    """Promise 4: also when a loop in between saw less of it; and its acks still count."""
+    _, args = in_memory()
+    async with face.client(journal=":memory:", **args) as client:
+        run = await begun(client)
+        events = await collected(run, 4)
+        await run.detach()
+        await collected(run, 1)
+        await run.detach()
+        again = await collected(run)
+        assert [(event.sequence, event.redelivered) for event in again] == [
+            (number, number <= 4) for number in range(1, 6)
+        ]
+        await run.detach()
+        await collected(run, 1)
+        await run.detach()
+        await run.ack(events[3])
+        assert sequences(await collected(run)) == [5]
+
+
+async def test_what_another_process_may_have_shown_stays_marked_when_the_loop_is_left_early(face, journal):
+    """Promise 4: a second loop of the same client knows no more about the first process than its first loop did."""
+    _, args = in_memory()
+    async with face.client(journal=journal, **args) as client:
+        await collected(await begun(client), 4)
+    async with face.client(journal=journal, **args) as client:
+        run = await begun(client)
+        assert [event.redelivered for event in await collected(run, 1)] == [True]
+        await run.detach()
+        again = await collected(run, 4)
+        assert [(event.sequence, event.redelivered) for event in again] == [(number, True) for number in range(1, 5)]
+
+
+async def test_a_late_ack_does_not_unmark_what_another_client_was_handed(face, journal):
+    """Promise 4: somebody else read as this consumer between the loop and its ack."""
+    _, args = in_memory()
+    async with face.client(journal=journal, **args) as client, face.client(journal=journal, **args) as other:
+        run = await begun(client)
+        events = await collected(run, 2)
+        await run.detach()
+        elsewhere = other.attach(run.id, ack="manual")
+        await collected(elsewhere, 4)
+        await elsewhere.detach()
+        await run.ack(events[0])
+        assert all(event.redelivered for event in await collected(run, 3))
+
+
+async def test_late_acks_and_a_loop_that_is_entered_again_never_find_the_run_busy_with_each_other(face, journal):
+    """Promise 4: each takes the consumer's lease for a moment; all of one client's threads come to their turn."""
+    _, args = in_memory(12)
+    async with face.client(journal=journal, **args) as client:
+        run = await begun(client)
+        done = 0
+        while done < 12:
+            events = await collected(run, 3)
+            assert sequences(events)[0] == done + 1
+            await run.detach()
+            late = [face.beside(acking(run, event)) for event in events]
+            again = await collected(run, 1)
+            for each in late:
+                await each.result()
+            await run.detach()
+            done += 3
+            assert applied(journal) == done
+            assert again[0].sequence <= done + 1
+
+
 async def test_only_what_was_handed_out_can_be_acked(face):
     _, args = in_memory()
     async with face.client(journal=":memory:", **args) as client:
