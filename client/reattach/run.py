@@ -326,7 +326,7 @@ class Run:
             timeout: Seconds until it must have settled.
 
         Raises:
-            WaitTimeout: It has not; the request stands.
+            WaitTimeout: It has not, or the request was not answered by then; where it was taken, it stands.
         """
         return self._call(self._handle().cancel, timeout)
 

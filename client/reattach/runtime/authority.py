@@ -36,7 +36,7 @@ async def operation(engine: Engine, operation_id: str) -> Operation:
     except Unreadable as error:
         raise asking.unreadable(engine, what, error.detail) from error
     except Refused as error:
-        raise asking.unanswered(engine, what, error.refusal) from error
+        raise asking.unanswered(engine, what, error) from error
 
 
 async def session_runs(engine: Engine, session_id: str) -> list[tuple[RunRow, Needs | None]]:
@@ -59,7 +59,7 @@ async def session_runs(engine: Engine, session_id: str) -> list[tuple[RunRow, Ne
         except Unreadable as error:
             raise asking.unreadable(engine, what, error.detail) from error
         except Refused as error:
-            raise asking.unanswered(engine, what, error.refusal) from error
+            raise asking.unanswered(engine, what, error) from error
         known = len(listed)
         listed.update((each.run_id, each) for each in page)
         if after is None or len(listed) == known:

@@ -23,23 +23,29 @@ Headers = Callable[[], Awaitable[dict[str, str | bytes]]]
 
 
 class Refused(Exception):
-    """A definite answer that is not the good one, or none at all (`why` busy). `sent`: an earlier attempt may have been taken."""
+    """A definite answer that is not the good one, or none at all (`why` busy).
 
-    def __init__(self, refusal: Refusal, *, sent: bool) -> None:
+    `sent`: an earlier attempt may have been taken; `attempts`: so many were made.
+    """
+
+    def __init__(self, refusal: Refusal, *, sent: bool, attempts: int) -> None:
         super().__init__(refusal.detail)
         self.refusal = refusal
         self.sent = sent
+        self.attempts = attempts
 
 
 class Limit(NamedTuple):
     """How long to go on: so many attempts, or so many seconds (None: for ever).
 
-    `once`: no repeat after an attempt that may have been taken, however long there is time.
+    `once`: no repeat after an attempt that may have been taken, however long there is time. `longest`: seconds; a server that
+    asks for a longer wait ends it at once.
     """
 
     attempts: int | None = None
     seconds: float | None = None
     once: bool = False
+    longest: float | None = None
 
 
 class Calls:
@@ -100,6 +106,10 @@ class Calls:
                 return True
             if limit.once and sent:
                 return True
+            error = state.outcome.exception() if state.outcome else None
+            after = error.refusal.retry_after if isinstance(error, Refused) else None
+            if after is not None and limit.longest is not None and after > limit.longest:
+                return True
             spent = self._clock.now() - began + (waited[0] if waited else 0.0)
             return limit.seconds is not None and spent > limit.seconds
 
@@ -114,17 +124,18 @@ class Calls:
         )
         async for attempt in retrying:
             with attempt:
+                made = attempt.retry_state.attempt_number
                 try:
                     answer = await self._wire.call(await self.request(call, self._policy.connect_timeout))
                 except WireLost as error:
                     sent = sent or not error.definite
-                    raise Refused(Refusal(Why.BUSY, error.detail), sent=sent) from error
+                    raise Refused(Refusal(Why.BUSY, error.detail), sent=sent, attempts=made) from error
                 except WireRefused as error:
-                    raise Refused(Refusal(Why.UNSENDABLE, error.detail), sent=sent) from error
+                    raise Refused(Refusal(Why.UNSENDABLE, error.detail), sent=sent, attempts=made) from error
                 if not 200 <= answer.status <= 299:
                     refusal = self._profile.refusal(answer.status, answer.headers, answer.body)
                     if refusal.why is Why.BUSY and answer.status != 429:
                         sent = True  # a gateway's 502 says nothing about what is behind it
-                    raise Refused(refusal, sent=sent)
+                    raise Refused(refusal, sent=sent, attempts=made)
         assert answer is not None
         return answer

@@ -15,7 +15,7 @@ from reattach.core.intent import stale
 from reattach.core.messages import Why
 from reattach.profiles.base import Call, Created, Unreadable
 from reattach.runtime import refusals
-from reattach.runtime.asking import ATTEMPTS, asked
+from reattach.runtime.asking import asked, told
 from reattach.runtime.calls import Limit, Refused
 from reattach.stores.base import RunRow
 
@@ -91,7 +91,7 @@ async def _send(engine: Engine, row: RunRow, *, new: bool) -> Created:
         untouched = new and not error.sent and error.refusal.why is not Why.BUSY
         if untouched or error.refusal.code in refusals.ANSWERS:
             await engine.post(lambda: engine.store.forget(row.run))
-        raise refusals.refused(engine, row, error.refusal) from error
+        raise refusals.refused(engine, row, error, doubtful=error.sent or not new) from error
 
 
 async def _look_up(engine: Engine, row: RunRow) -> Created:
@@ -106,14 +106,15 @@ async def _look_up(engine: Engine, row: RunRow) -> Created:
         raise refusals.unreadable(engine, row, error.detail) from error
     except Refused as error:
         if error.refusal.why is Why.BUSY:
+            tried, last = told(error)
             raise errors.AttachError(
-                f"{engine.server} did not answer about {refusals.named(row)} ({ATTEMPTS} attempts, last: "
-                f"{error.refusal.detail}). It was not sent again: the server may have forgotten its key.",
+                f"{engine.server} did not answer about {refusals.named(row)} ({tried}, last: {last}). "
+                "It was not sent again: the server may have forgotten its key.",
                 key=row.key,
                 problem=error.refusal.code,
                 hint=f"{refusals.again(row)} when the server answers.",
             ) from error
-        raise refusals.refused(engine, row, error.refusal) from error
+        raise refusals.refused(engine, row, error, doubtful=True) from error
     if found is not None:
         return found
     hours = f"{engine.profile.key_hours:g} h"

@@ -52,8 +52,10 @@ def error_of(failure: Failure, place: Place) -> errors.ReattachError:
         case "reconnect_exhausted":
             limit = place.policy.give_up_after
             last = failure.detail or "no answer"
+            # Where the server asks for a longer wait than is left, it was given up at once.
+            spent = "for" if failure.refusal is None else "within"
             return errors.ReconnectExhausted(
-                f"run {run!r} could not be reached for {limit:g} s ({facts['tried']}, last: {last}). "
+                f"run {run!r} could not be reached {spent} {limit:g} s ({facts['tried']}, last: {last}). "
                 f"The run itself may still be going on. Cursor {cursor}.",
                 hint="Iterate again whenever you like, or raise Policy.give_up_after.",
                 **facts,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -25,6 +26,8 @@ from reattach.runtime.failures import Place, error_of
 from reattach.runtime.followed import Followed
 from reattach.stores.base import Busy, Lease, RunRow
 from reattach.stores.entry import outcome_of
+
+T = TypeVar("T")
 
 
 class Handle:
@@ -340,20 +343,27 @@ class Handle:
         row = await self.known()
         if timeout is None or row.outcome is not None:
             return await self._wait()
+        return await self._within(
+            timeout,
+            self._wait,
+            self._late(row, f"has not ended within {timeout:g} s. It goes on.", "Wait again, or cancel() it."),
+        )
+
+    async def _within(self, timeout: float, work: Callable[[], Awaitable[T]], late: errors.WaitTimeout) -> T:
+        """Do it within so many of the clock's seconds, or raise `late`."""
         clock = self.engine.clock
         scope = anyio.CancelScope()
         alarm = clock.call_at(clock.now() + timeout, scope.cancel)
         try:
             with scope:
-                return await self._wait()
+                return await work()
         finally:
             alarm.cancel()
-        raise errors.WaitTimeout(
-            f"run {self.run_id!r} has not ended within {timeout:g} s. It goes on.",
-            run_id=self.run_id,
-            key=row.key,
-            cursor=row.committed.cursor,
-            hint="Wait again, or cancel() it.",
+        raise late
+
+    def _late(self, row: RunRow, what: str, hint: str) -> errors.WaitTimeout:
+        return errors.WaitTimeout(
+            f"run {self.run_id!r} {what}", run_id=self.run_id, key=row.key, cursor=row.committed.cursor, hint=hint
         )
 
     async def _wait(self) -> Outcome:
@@ -420,13 +430,18 @@ class Handle:
         """Ask the server to cancel, then wait for the truth. A pause is left by it: its actions can be answered no more.
 
         Raises:
-            WaitTimeout: It has not settled within `timeout` seconds; the request stands.
+            WaitTimeout: It has not settled within `timeout` seconds, or the request was not answered; it stands where it was taken.
         """
         row = await self.row()
         if row.outcome is None or row.status == Status.REQUIRES_ACTION:
             began = self.engine.clock.now()
             call = self.engine.profile.cancel(self.run_id)
-            reading = await self._read(row, call)
+            late = self._late(
+                row,
+                f"has not answered a cancel within {timeout:g} s. It may have been taken.",
+                "cancel() it again: to ask twice does no harm.",
+            )
+            reading = await self._within(timeout, lambda: self._read(row, call), late)
             timeout = max(0.0, timeout - (self.engine.clock.now() - began))
             if reading.outcome is not None and reading.outcome.status is Status.REQUIRES_ACTION:
                 await self.engine.post(lambda: self.engine.store.need(row.run, "resolved"))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from reattach import errors
 from reattach.core.messages import Refusal, Why
+from reattach.runtime import asking
+from reattach.runtime.calls import Refused
 from reattach.stores.base import RunRow
 
 if TYPE_CHECKING:
@@ -36,23 +38,37 @@ def unreadable(engine: Engine, row: RunRow, detail: str) -> errors.RemoteProtoco
     )
 
 
-def refused(engine: Engine, row: RunRow, refusal: Refusal) -> errors.ReattachError:
-    """Return the error of a create that the server refused, or did not answer."""
+def refused(engine: Engine, row: RunRow, error: Refused, *, doubtful: bool) -> errors.ReattachError:
+    """Return the error of a create that the server refused, or did not answer.
+
+    Args:
+        engine: The client at work.
+        row: The intent.
+        error: What came instead.
+        doubtful: Whether an attempt before may have been taken, so that this refusal does not prove that nothing was created.
+    """
+    refusal = error.refusal
+    created = (
+        "An attempt before it was not answered and may have been taken; the intent is in the journal."
+        if doubtful
+        else "Nothing was created."
+    )
     facts: errors.Facts = {"key": row.key, "problem": refusal.code, "run_id": row.continues or ""}
     told = f"{refusal.status} {refusal.code or ''}".strip() if refusal.status is not None else "no answer"
     match refusal.why:
         case Why.BUSY:
             limit = engine.policy.give_up_after
-            spent = f" for {limit:g} s" if limit is not None else ""
+            tried, last = asking.told(error)
+            spent = f" within {limit:g} s" if limit is not None else ""
             return errors.ReconnectExhausted(
-                f"{named(row)} was not answered by {engine.server}{spent} (last: {refusal.detail}). "
+                f"{named(row)} was not answered by {engine.server}{spent} ({tried}, last: {last}). "
                 "It may have been taken; the intent is in the journal.",
                 hint=f"{again(row)}: it goes on, and never twice.",
                 **facts,
             )
         case Why.UNAUTHENTICATED | Why.FORBIDDEN:
             return errors.NotAuthorized(
-                f"{engine.server} refused the token for {named(row)} ({told}). Nothing was created.",
+                f"{engine.server} refused the token for {named(row)} ({told}). {created}",
                 hint=f"Renew the token, then: {again(row).lower()}.",
                 **facts,
             )
@@ -74,7 +90,7 @@ def refused(engine: Engine, row: RunRow, refusal: Refusal) -> errors.ReattachErr
             )
         case _:
             return errors.AttachError(
-                f"{engine.server} refused {named(row)} ({told}: {refusal.detail}). Nothing was created.",
+                f"{engine.server} refused {named(row)} ({told}: {refusal.detail}). {created}",
                 hint=f"Mend the input or the address, then: {again(row).lower()}.",
                 **facts,
             )

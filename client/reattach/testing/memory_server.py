@@ -72,6 +72,7 @@ class MemoryServer:
         keys: Literal["honoured", "ignored"] = "honoured",
         inventory: dict[str, Any] | None = None,
         pages: Iterable[Trip] = (),
+        cancels: Iterable[Trip] = (),
         page_events: int = 100,
     ) -> None:
         self.wire = Wire(clock=clock, server=self)
@@ -92,7 +93,7 @@ class MemoryServer:
         self._continuations = deque(tuple(each) for each in continuations)
         self._legs = deque(legs)
         self._trips = {"create": deque(creates), "status": deque(statuses), "snapshot": deque(snapshots)}
-        self._trips["events"] = deque(pages)
+        self._trips |= {"events": deque(pages), "cancel": deque(cancels)}
         self._page_events = page_events
         self._waiting: set[anyio.Event] = set()  # long polls
         self._lines: dict[str, list[Line]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from email.utils import format_datetime
 from itertools import pairwise
@@ -105,6 +106,29 @@ async def test_a_retry_after_beyond_the_budget_ends_it_at_once(face) -> None:
             await collected(run)
     assert ended_at(facts) < 60
     assert len(server.wire.attaches()) == 1
+
+
+@pytest.mark.parametrize("ask", ["status", "cancel", "operation", "session_runs"])
+async def test_a_question_is_not_kept_waiting_for_an_hour_by_a_retry_after(face, ask: str) -> None:
+    """Promise 9: who asks and waits is told at once, and how long the server wants; a wait within the budget is kept."""
+    slow = [Trip(refuse=503, retry_after=3600)]
+    quick = [Trip(refuse=503, retry_after=100)]
+    _, args = in_memory(story=[Beat(after=1e9)], statuses=[*slow, *quick], cancels=[*slow, *quick], inline=True)
+    clock = args["_seams"].clock()
+    async with face.client(journal=":memory:", **args) as client:
+        run = await client.start("work", key="k")
+        asked = {
+            "status": run.status,
+            "cancel": lambda: run.cancel(timeout=1e6),
+            "operation": lambda: client.operation("op"),
+            "session_runs": lambda: client.session_runs("s"),
+        }[ask]
+        with pytest.raises(errors.AttachError, match=r"\(1 attempt, last: .*, asking to wait 3600 s\)"):
+            await asked()
+        began = clock.now()
+        with suppress(errors.NotFound):
+            await asked()
+        assert clock.now() - began >= 100
 
 
 async def test_at_once_only_after_a_connection_that_brought_something(face) -> None:

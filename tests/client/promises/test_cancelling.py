@@ -69,6 +69,16 @@ async def test_cancelling_may_come_too_late_and_says_so(face, journal):
     assert len(server.wire.calls("POST", f"/v1/runs/{run.id}/cancel")) == 1
 
 
+async def test_a_cancel_that_nobody_answers_ends_in_its_time(face, journal):
+    """`timeout` is of the whole call: also a request without an answer ends by it, and may be made again."""
+    _, args = in_memory(story=[NEVER], cancels=[Trip(delay=None)], inline=True)
+    async with face.client(journal=journal, **args) as client:
+        run = await client.start("work", key="k")
+        with pytest.raises(errors.WaitTimeout, match=r"has not answered a cancel within 5 s\. It may"):
+            await run.cancel(timeout=5)
+        assert (await run.cancel(timeout=1e6)).status is Status.CANCELLED
+
+
 async def test_cancelling_a_pause_leaves_it(face, journal):
     """It stays paused, for ever; its actions can be answered no more, and it needs nothing."""
     server, args = in_memory(story=[Beat(do="pause", data=[{"id": "act_1"}])])

@@ -180,6 +180,26 @@ async def test_a_definite_refusal_does_not_use_up_the_key(face, journal):
         assert (await client.start("other work", key="k")).id == "run_1"
 
 
+@pytest.mark.parametrize("last", [Trip(refuse=403, code="forbidden"), Trip(refuse=400, code="invalid_request")])
+async def test_a_refusal_after_a_lost_answer_proves_nothing(face, journal, last):
+    """What was lost before an old token was refused may have been taken: the intent stays, and nobody says that nothing is."""
+    server, args = in_memory(creates=[Trip(lost="after"), Trip(refuse=401, code="unauthenticated"), last])
+    async with face.client(journal=journal, **args) as client:
+        with pytest.raises(errors.AttachError, match="An attempt before it was not answered and may have been taken"):
+            await client.start("work", key="k")
+        assert [run.key for run in await client.runs(unfinished=True)] == ["k"]
+        assert (await client.start("work", key="k")).id == "run_1"
+    assert len(server.runs) == 1
+
+
+async def test_a_start_is_given_up_at_once_for_a_retry_after_beyond_the_budget(face):
+    """The words say how long the server wants, not that it was waited for."""
+    _, args = in_memory(creates=[Trip(refuse=503, retry_after=3600)], jumps=False)
+    async with face.client(journal=":memory:", **args) as client:
+        with pytest.raises(errors.ReconnectExhausted, match=r"within 600 s \(1 attempt, .*asking to wait 3600 s"):
+            await client.start("work", key="k")
+
+
 @pytest.mark.parametrize("key", ["", "a b", "é", "x" * 256, 7, None, "a\n"])
 async def test_a_key_that_cannot_be_sent_is_refused(face, key):
     server, args = in_memory()
