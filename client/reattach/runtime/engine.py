@@ -272,7 +272,12 @@ class Engine:
         )
         try:
             self._observer(fact)
-        except (Exception, SystemExit):  # asyncio would end the whole loop for a SystemExit; an interrupt is a person's
+        except KeyboardInterrupt:  # a person's comes in the main thread, and nowhere else
+            if threading.current_thread() is threading.main_thread():
+                raise
+        except (
+            BaseException
+        ):  # SystemExit, a test's `pytest.fail`, a CancelledError: each would end a task of ours, or the loop
             return
 
     async def post(self, function: Callable[[], T]) -> T:

@@ -1,5 +1,6 @@
 """What the user gives us to call, and what it may do: the token function and the observer must harm no loop of ours."""
 
+import asyncio
 import sys
 import threading
 
@@ -30,10 +31,15 @@ async def test_a_token_function_that_ends_the_process_ends_its_attempt_only(face
     assert server.wire.open_streams == 0
 
 
-async def test_an_observer_that_ends_the_process_ends_nothing(face):
-    """What it raises is dropped; SystemExit, too, which asyncio would end the engine's loop for, and its readers would wait."""
+@pytest.mark.parametrize("raised", [SystemExit, asyncio.CancelledError, pytest.fail.Exception, GeneratorExit])
+async def test_whatever_an_observer_raises_ends_nothing(face, raised):
+    """It is dropped, also what is no Exception: it would end a task of ours, or the whole loop, and readers would wait for ever."""
+
+    def observer(fact):
+        raise raised("mine")
+
     _, args = in_memory()
-    async with face.client(journal=":memory:", observer=lambda fact: sys.exit(3), **args) as client:
+    async with face.client(journal=":memory:", observer=observer, **args) as client:
         reader = face.beside(lambda: begin_and_collect(client))
         assert (await reader.result())[-1].settles
 
@@ -88,6 +94,17 @@ def test_an_observer_that_closes_its_client_does_not_wait_for_itself():
         return True
 
     assert in_a_thread(work)
+
+
+def test_an_interrupt_that_is_no_persons_ends_nothing():
+    """A person's comes in the main thread; what an observer raises in the portal's own is dropped."""
+    _, args = in_memory()
+
+    def work():
+        with reattach.Client(journal=":memory:", observer=lambda fact: interrupt(), **args) as client:
+            return list(client.start("work", key="k"))
+
+    assert in_a_thread(work)[-1].settles
 
 
 def test_an_observer_that_uses_another_unopened_client_is_refused():
