@@ -8,7 +8,7 @@ it) is looked up where the vendor can, and else needs a person: "not found" is n
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from reattach import errors
 from reattach.core.intent import stale
@@ -17,10 +17,16 @@ from reattach.profiles.base import Call, Created, Unreadable
 from reattach.runtime import refusals
 from reattach.runtime.asking import asked, told
 from reattach.runtime.calls import Limit, Refused
-from reattach.stores.base import RunRow
+from reattach.stores.base import Intent, RunRow, Store
 
 if TYPE_CHECKING:
     from reattach.runtime.engine import Engine
+
+
+class _Told(TypedDict):
+    run_id: str
+    session_id: str | None
+    status: str
 
 
 async def create(engine: Engine, row: RunRow, *, new: bool) -> RunRow:
@@ -39,14 +45,32 @@ async def create(engine: Engine, row: RunRow, *, new: bool) -> RunRow:
     profile = engine.profile
     repeatable = new or (profile.keyed and not await _too_old(engine, row))
     created = await (_send(engine, row, new=new) if repeatable else _look_up(engine, row))
-    kept = await engine.post(
-        lambda: engine.store.created(
-            row.run, run_id=created.run_id, session_id=created.session_id, status=created.status.value
-        )
-    )
+    kept = await engine.post(lambda: _kept(engine.store, row, created))
     if kept.needs == "reconcile":
         await engine.post(lambda: engine.store.need(kept.run, ""))
     return kept
+
+
+def _kept(store: Store, row: RunRow, created: Created) -> RunRow:
+    """Store what the create answered. Blocks on the journal."""
+    told: _Told = {"run_id": created.run_id, "session_id": created.session_id, "status": created.status.value}
+    try:
+        return store.created(row.run, **told)
+    except KeyError:
+        # Somebody settled the start while its request was out, by a person's word or by joining it to its run. The answer is
+        # what happened, and a run that was made is never forgotten.
+        again, _ = store.intend(
+            Intent(row.server, row.profile, row.key, row.request or "", row.request_sha256 or "", row.continues)
+        )
+        return store.created(again.run, **told)
+
+
+def intended(store: Store, row: RunRow) -> RunRow | None:
+    """Return the row that an intent has become, None if it is forgotten. Blocks on the journal."""
+    if row.key is not None:
+        return store.find(row.server, row.profile, key=row.key)
+    rows = store.continuing(row.server, row.profile, row.continues or "")
+    return next((each for each in rows if each.request_sha256 == row.request_sha256), None)
 
 
 def key_of(row: RunRow) -> str:

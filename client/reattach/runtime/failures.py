@@ -9,6 +9,7 @@ from reattach.core.messages import Failure, Mark, Refusal, Why
 from reattach.model import Gap
 from reattach.policy import Policy
 from reattach.stores.base import (
+    StoreConflict,
     StoreDamaged,
     StoreFailed,
     StoreForeign,
@@ -234,6 +235,11 @@ def of_fault(error: BaseException, journal: str) -> errors.ReattachError:
             return errors.JournalDamaged(
                 f"the journal {journal} is {error.detail}. It was moved to {error.moved_to} and a new one begun{listed}.",
                 hint=f"Attach {'them' if lost else 'its runs'} by id: the server replays. Keys used before are unknown now.",
+            )
+        case StoreConflict():
+            return errors.AttachError(
+                f"{error}. The journal {journal} was not changed.",
+                hint="Look at the server which run is meant, then attach it by its id: both may be there.",
             )
         case StoreUnreachable():
             return errors.CommitFailed(

@@ -89,8 +89,12 @@ class Handle:
                     row = engine.store.row(self._row.run)
                 except KeyError as error:
                     if self._row.run_id is None:
-                        raise self._forgotten(self._row) from error
-                    row = engine.store.adopt(engine.server, engine.profile.name, self.run_id)  # it was only a name
+                        become = creating.intended(engine.store, self._row)
+                        if become is None:
+                            raise self._forgotten(self._row) from error
+                        row = become  # joined to its run, which was attached by id
+                    else:
+                        row = engine.store.adopt(engine.server, engine.profile.name, self.run_id)  # it was only a name
             return row, outcomes.needs_in(engine.store, row, self.consumer)
 
         self._row, self.needs = row, _ = await engine.post(work)

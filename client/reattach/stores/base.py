@@ -34,6 +34,10 @@ class StoreFailed(Exception):
     """The disk or database refused; nothing of the call was kept."""
 
 
+class StoreConflict(StoreFailed):
+    """A key would have two runs, or a run two keys. Neither may be forgotten, so nothing was changed."""
+
+
 class StoreLocked(StoreFailed):
     """Another process held the journal for longer than the store waits."""
 
@@ -263,7 +267,8 @@ class Store(Protocol):
         """Store the run id durably and erase the request's body. If a row of that run id exists, the two become one.
 
         Raises:
-            StoreFailed: The row has another run id, or the run another key. Nothing was changed.
+            KeyError: The row is gone: it was forgotten, or has become one with another.
+            StoreConflict: The row has another run id, or the run another key. Nothing was changed.
         """
         ...
 
@@ -299,11 +304,14 @@ class Store(Protocol):
         ...
 
     def hand_out(self, run: int) -> None:
-        """Note durably that the run's outcome was handed out (it then needs nothing more)."""
+        """Note durably that the run's outcome was handed out (it then needs nothing more). Of a row that is gone: nothing."""
         ...
 
     def need(self, run: int, word: str) -> None:
-        """Note durably that a person must act ("reconcile", "repair"), or that a pause is "resolved"; "" takes it back."""
+        """Note durably that a person must act ("reconcile", "repair"), or that a pause is "resolved"; "" takes it back.
+
+        Of a row that is gone nothing is noted: what it needed was settled.
+        """
         ...
 
     # events -------------------------------------------------------------------------------------------------------

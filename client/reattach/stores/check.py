@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from reattach.model import Gap
-from reattach.stores.base import GapNote, Refusal, RunRow, StoreFailed, Write
+from reattach.stores.base import GapNote, Refusal, RunRow, StoreConflict, Write
 from reattach.stores.entry import bare_element, element, gap_element
 
 _LONE = re.compile("[\ud800-\udfff]")
@@ -87,15 +87,15 @@ def joined(
         status: The answer's.
 
     Raises:
-        StoreFailed: The key has another run, or the run another key. Neither may be forgotten, so nothing is changed.
+        StoreConflict: The key has another run, or the run another key.
     """
     if mine.run_id not in (None, run_id):
-        raise StoreFailed(f"key {mine.key!r} already has run {mine.run_id!r}, it cannot also be {run_id!r}")
+        raise StoreConflict(f"key {mine.key!r} already has run {mine.run_id!r}, it cannot also be {run_id!r}")
     row = mine
     changes: dict[str, Any] = {"run_id": run_id, "request": None}
     if twin is not None and twin.run != mine.run:
         if twin.key is not None and mine.key is not None:
-            raise StoreFailed(f"run {run_id!r} already has key {twin.key!r}, it cannot also have {mine.key!r}")
+            raise StoreConflict(f"run {run_id!r} already has key {twin.key!r}, it cannot also have {mine.key!r}")
         row = twin
         changes |= {"key": twin.key or mine.key, "continues": twin.continues or mine.continues}
         if twin.key is None:  # else its own digest and time stay: they are what its key is compared with

@@ -157,12 +157,14 @@ class MemoryStore:
     def hand_out(self, run: int) -> None:
         """See `Store.hand_out`."""
         with self._lock:
-            self._change(run, handed_out=True)
+            if run in self._logs:
+                self._change(run, handed_out=True)
 
     def need(self, run: int, word: str) -> None:
         """See `Store.need`."""
         with self._lock:
-            self._change(run, needs=word)
+            if run in self._logs:
+                self._change(run, needs=word)
 
     # events -------------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import pytest
 
 from client_stage import collected, in_memory
 from reattach import Policy, Status, errors, profiles
-from reattach.stores import open_store
+from reattach.stores import SqliteStore, open_store
 from reattach.testing import Beat, Trip
 
 pytestmark = pytest.mark.anyio
@@ -218,3 +218,72 @@ async def test_an_old_response_is_looked_up_and_never_sent_again(face, journal):
         with pytest.raises(errors.AmbiguousOutcome, match="knows no run of it"):
             await client.attach("run_1").respond(action.approve())
     assert server.wire.calls("POST", "/v1/runs") == []
+
+
+class Meanwhile(SqliteStore):
+    """A journal in which something happens between a create's answer and its being stored, as another process can make it."""
+
+    def __init__(self, path, happens):
+        super().__init__(path)
+        self._happens = [happens]
+
+    def created(self, run, **told):
+        if self._happens:
+            self._happens.pop()(self, run)
+        return super().created(run, **told)
+
+
+async def test_an_answer_that_comes_after_a_persons_word_is_what_happened(face, journal):
+    """Promise 1: reconcile(run_id=None) while the request was out. There is a run, and its id is not lost."""
+    _, args = in_memory()
+    store = Meanwhile(journal, lambda store, run: store.forget(run))
+    async with face.client(journal=store, **args) as client:
+        run = await client.start("work", key="k")
+        assert [(each.id, each.key) for each in await client.runs()] == [(run.id, "k")]
+        assert len(await collected(run)) == 5
+    async with face.client(journal=journal, **args) as client:
+        assert (await client.start("work", key="k")).id == run.id
+        with pytest.raises(errors.KeyConflict):
+            await client.start("other work", key="k")
+
+
+async def test_a_start_that_was_joined_to_its_run_meanwhile_is_that_run(face, journal):
+    """Promise 1: its run was attached by id and the two became one, while the answer was on its way."""
+
+    def joined(store, run):
+        row = store.row(run)
+        store.adopt(row.server, row.profile, "run_1")
+        SqliteStore.created(store, run, run_id="run_1", session_id=None, status="running")
+
+    _, args = in_memory()
+    async with face.client(journal=Meanwhile(journal, joined), **args) as client:
+        run = await client.start("work", key="k")
+        assert run.id == "run_1"
+        assert [(each.id, each.key) for each in await client.runs()] == [("run_1", "k")]
+
+
+async def test_a_handle_of_a_start_that_was_joined_to_its_run_is_that_run(face, journal):
+    """It is not said to have created nothing: there is its run, under its key."""
+    _, args = in_memory(creates=[Trip(lost="after")], keys="ignored")
+    async with face.client(journal=journal, profile=KEYLESS, **args) as client:
+        with pytest.raises(errors.AmbiguousOutcome):
+            await client.start("work", key="k")
+        (listed,) = await client.runs(unfinished=True)
+        await collected(client.attach("run_1"), limit=1)
+        await client.reconcile("k", run_id="run_1")
+        await listed.view()
+        assert (listed.id, listed.key) == ("run_1", "k")
+
+
+async def test_a_run_that_is_not_the_one_a_person_named_is_a_conflict_and_no_fault_of_the_disk(face, journal):
+    """Promise 12: both runs may be there; the journal keeps the person's word, and the error names the two."""
+
+    def named(store, run):
+        SqliteStore.created(store, run, run_id="run_77", session_id=None, status="unknown")
+
+    _, args = in_memory()
+    async with face.client(journal=Meanwhile(journal, named), **args) as client:
+        with pytest.raises(errors.AttachError, match="already has run 'run_77', it cannot also be 'run_1'") as caught:
+            await client.start("work", key="k")
+        assert not isinstance(caught.value, errors.StoreError)
+        assert [(each.id, each.key) for each in await client.runs()] == [("run_77", "k")]

@@ -329,8 +329,8 @@ class JsonlStore:
 
     def _change(self, run: int, **changes: Any) -> None:
         with self._writing() as journal:
-            row = journal.tables.rows[run]
-            if any(getattr(row, name) != value for name, value in changes.items()):
+            row = journal.tables.rows.get(run)
+            if row is not None and any(getattr(row, name) != value for name, value in changes.items()):
                 journal.say([Saying("noted", {"run": run, "at": self._now(), **changes})])
 
     def _row_of(self, journal: Journal, said: Saying) -> RunRow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reattach.stores.base import Intent, StoreFailed
+from reattach.stores.base import Intent, StoreConflict
 from reattach.testing.stores.material import PROFILE, SERVER, OpenStore, begun, events, mark_at, refused
 
 
@@ -54,9 +54,9 @@ class RunsContract:
         store.created(first.run, run_id="run_1", session_id=None, status="running")
         second, _ = store.intend(Intent(SERVER, PROFILE, "k2", "{}", "sha"))
         before = store.rows()
-        with refused(StoreFailed):
+        with refused(StoreConflict):
             store.created(second.run, run_id="run_1", session_id=None, status="running")
-        with refused(StoreFailed):
+        with refused(StoreConflict):
             store.created(first.run, run_id="run_2", session_id=None, status="running")
         assert store.rows() == before
 
@@ -135,3 +135,15 @@ class RunsContract:
         assert (found.handed_out, found.needs) == (True, "repair")
         store.need(row.run, "")
         assert store.row(row.run).needs == ""
+
+    def test_a_row_that_is_gone_has_no_answer_and_no_needs(self, open_store: OpenStore) -> None:
+        """Whoever still has its number is told by `created`, and changes nothing by the rest."""
+        store = open_store()
+        row, _ = store.intend(Intent(SERVER, PROFILE, "k", "{}", "sha"))
+        store.forget(row.run)
+        with refused(KeyError):
+            store.created(row.run, run_id="run_1", session_id=None, status="running")
+        store.need(row.run, "reconcile")
+        store.hand_out(row.run)
+        store.forget(row.run)
+        assert store.rows() == []
