@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -50,19 +50,15 @@ from reattach.core.messages import (
     Received,
     Refusal,
     Refused,
-    SnapshotFailed,
-    SnapshotRead,
     StartTimer,
-    StatusFailed,
-    StatusRead,
     StopTimer,
     Why,
 )
 from reattach.core.rows_stream import WINDOW
 from reattach.core.state import Rules, State
 from reattach.model import Event, Gap, OnGap, Outcome
-from reattach.profiles.base import Noted, Reader, Unreadable, Way
-from reattach.runtime import calls, failures
+from reattach.profiles.base import Noted, Reader, Way
+from reattach.runtime import failures, safety_net
 from reattach.runtime.feed import End, Feed
 from reattach.runtime.pages import Pages
 from reattach.runtime.shown import connection_of
@@ -188,19 +184,22 @@ class Subscription:
             case Close():
                 self._hang_up()
             case ReadStatus(era, attempt):
-                self._engine.spawn(self._read_status, era, attempt)
+                self._engine.spawn(self._ask, safety_net.status, era, attempt)
             case ReadSnapshot(era):
-                self._engine.spawn(self._read_snapshot, era)
+                self._engine.spawn(self._ask, safety_net.snapshot, era)
             case CommitGap():
                 self._commit_gap(effect)
             case CommitOutcome(prev, outcome):
-                self._commit_outcome(prev, outcome)
+                self._submit(prev, prev, OutcomeCommitted(outcome), outcome=outcome)
             case Finish(outcome, failure):
                 self._finish(outcome, failure)
             case Notice(code, detail):
                 if code == "unproven" and not self._engine.new_doubt(detail):
                     return
                 self._engine.tell(self._run_id, code, detail, cursor=self.state.committed.cursor)
+
+    async def _ask(self, question: Callable[..., Awaitable[Input]], *args: int) -> None:
+        self.tell(await question(self._engine, self._run_id, *args))
 
     def _finish(self, outcome: Outcome | None, failure: Failure | None) -> None:
         self._timers.stop_all()
@@ -236,21 +235,14 @@ class Subscription:
         prev, batch, mark = effect
         outcome = batch[-1].outcome
         size = sum(len(each.stored) for each in batch)
-        self._waiting_events += len(batch)
-        self._waiting_bytes += size
 
-        def done(result: WriteRefusal | BaseException | None) -> None:
-            self._waiting_events -= len(batch)
-            self._waiting_bytes -= size
-            self._room.set()
-            if result is None:
-                self.feed.keep(self._run_id, prev.position + 1, batch, size)
-                self._recent.extend(batch)
-                self._engine.tell(self._run_id, "committed", cursor=mark.cursor, count=len(batch))
-                self._tell_releases(prev.position + 1, batch)
-            self._told(result, Committed(mark, outcome=outcome), batch[0].cursor)
+        def kept() -> None:
+            self.feed.keep(self._run_id, prev.position + 1, batch, size)
+            self._recent.extend(batch)
+            self._engine.tell(self._run_id, "committed", cursor=mark.cursor, count=len(batch))
+            self._tell_releases(prev.position + 1, batch)
 
-        self._submit(prev, mark, done, batch=batch, outcome=outcome)
+        self._submit(prev, mark, Committed(mark, outcome=outcome), kept, batch=batch, size=size, outcome=outcome)
 
     def _tell_releases(self, first: int, batch: tuple[Arrival, ...]) -> None:
         for position, arrival in enumerate(batch, first):
@@ -262,47 +254,37 @@ class Subscription:
     def _commit_gap(self, effect: CommitGap) -> None:
         prev, reason, mark, missing, state = effect
         note = GapNote(reason, prev.cursor, mark.cursor, missing, None if self.feed.bare else state)
-        self._waiting_events += 1
 
-        def done(result: WriteRefusal | BaseException | None) -> None:
-            self._waiting_events -= 1
-            if result is None:
-                gap = Gap(
-                    run_id=self._run_id,
-                    reason=reason,
-                    after=prev.cursor,
-                    until=mark.cursor,
-                    missing=missing,
-                    snapshot=state,
-                )
-                self.feed.keep(
-                    self._run_id, mark.position, [event_of(json.loads(gap_element(gap)), self._run_id, mark.position)]
-                )
-                self._recent.clear()
-                self._engine.tell(self._run_id, "gap", reason, cursor=mark.cursor, count=missing or 0)
-            self._told(result, Committed(mark, gap=True))
+        def kept() -> None:
+            gap = Gap(
+                run_id=self._run_id,
+                reason=reason,
+                after=prev.cursor,
+                until=mark.cursor,
+                missing=missing,
+                snapshot=state,
+            )
+            self.feed.keep(
+                self._run_id, mark.position, [event_of(json.loads(gap_element(gap)), self._run_id, mark.position)]
+            )
+            self._recent.clear()
+            self._engine.tell(self._run_id, "gap", reason, cursor=mark.cursor, count=missing or 0)
 
-        self._submit(prev, mark, done, gap=note)
-
-    def _commit_outcome(self, prev: Mark, outcome: Outcome) -> None:
-        self._waiting_events += 1
-
-        def done(result: WriteRefusal | BaseException | None) -> None:
-            self._waiting_events -= 1
-            self._told(result, OutcomeCommitted(outcome))
-
-        self._submit(prev, prev, done, outcome=outcome)
+        self._submit(prev, mark, Committed(mark, gap=True), kept, gap=note)
 
     def _submit(
         self,
         prev: Mark,
         mark: Mark,
-        done: Any,
+        told: Input,
+        kept: Callable[[], None] | None = None,
         *,
         batch: tuple[Arrival, ...] = (),
+        size: int = 0,
         gap: GapNote | None = None,
         outcome: Outcome | None = None,
     ) -> None:
+        """Write; once it is durable, do `kept` and tell `told`. `size` is the batch's, in characters."""
         assert self.lease is not None
         write = Write(
             self._row.run,
@@ -315,9 +297,21 @@ class Subscription:
             outcome_json(outcome) if outcome else None,
             self.feed.bare,
         )
+        count = len(batch) or 1
+
+        def done(result: WriteRefusal | BaseException | None) -> None:
+            self._waiting_events -= count
+            self._waiting_bytes -= size
+            self._room.set()
+            if result is None and kept is not None:
+                kept()
+            self._told(result, told, batch[0].cursor if batch else None)
+
+        self._waiting_events += count
+        self._waiting_bytes += size
         self._engine.writer.commit(write, done)
 
-    def _told(self, result: WriteRefusal | BaseException | None, kept: Input, first: str | None = None) -> None:
+    def _told(self, result: WriteRefusal | BaseException | None, kept: Input, first: str | None) -> None:
         if result is not None and self._unwritten is None:
             self._unwritten = first
         match result:
@@ -458,33 +452,3 @@ class Subscription:
     def _heard_of(self, number: int, given: Input) -> None:
         if number == self._number:
             self.tell(given)
-
-    # the safety net --------------------------------------------------------------------------------------------------
-
-    async def _read_status(self, era: int, attempt: int) -> None:
-        engine = self._engine
-        try:
-            answer = await engine.calls.make(engine.profile.status(self._run_id), calls.Limit(attempts=3))
-            reading = engine.profile.reading(self._run_id, answer.body)
-        except calls.Refused as error:
-            self.tell(StatusFailed(era, attempt, error.refusal))
-        except Unreadable as error:
-            self.tell(StatusFailed(era, attempt, Refusal(Why.FOREIGN, error.detail)))
-        else:
-            self.tell(StatusRead(era, attempt, reading.epoch, reading.head, reading.status, reading.outcome))
-
-    async def _read_snapshot(self, era: int) -> None:
-        engine = self._engine
-        call = engine.profile.snapshot(self._run_id)
-        if call is None:
-            self.tell(SnapshotFailed(era, Refusal(Why.OTHER, f"{engine.profile.name} has no snapshot")))
-            return
-        try:
-            answer = await engine.calls.make(call, calls.Limit(attempts=1))
-            boundary, state = engine.profile.boundary(self._run_id, answer.body)
-        except calls.Refused as error:
-            self.tell(SnapshotFailed(era, error.refusal))
-        except Unreadable as error:
-            self.tell(SnapshotFailed(era, Refusal(Why.FOREIGN, error.detail)))
-        else:
-            self.tell(SnapshotRead(era, boundary, state))
