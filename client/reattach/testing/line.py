@@ -94,6 +94,11 @@ class Line:
                 self._pending += self._form.closing(reason)
                 self._end("fin")
 
+    def cut(self, how: str) -> None:
+        """Break it now, between two blocks: "fin", "reset", "stall" or "hold"."""
+        if not self._ended:
+            self._end(how, whole=False)
+
     def _bring(self, event: Logged) -> None:
         if self._skipped:
             self._skipped -= 1

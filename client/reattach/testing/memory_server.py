@@ -30,7 +30,7 @@ from reattach.testing.answers import CallAnswer, StreamAnswer, as_socket, as_str
 from reattach.testing.forms import Form, SocketForm, StreamForm
 from reattach.testing.line import Line
 from reattach.testing.model_run import ModelRun
-from reattach.testing.plans import Beat, Leg, Trip
+from reattach.testing.plans import Beat, How, Leg, Trip
 from reattach.testing.wire import Sent, Wire
 
 URL = "http://memory.test"
@@ -155,6 +155,27 @@ class MemoryServer:
             line.bring()
         for news in self._waiting:
             news.set()
+
+    def plan(
+        self,
+        *,
+        legs: Iterable[Leg] = (),
+        creates: Iterable[Trip] = (),
+        statuses: Iterable[Trip] = (),
+        snapshots: Iterable[Trip] = (),
+        pages: Iterable[Trip] = (),
+    ) -> None:
+        """Add plans behind those that are left; arguments as the class's."""
+        self._legs.extend(legs)
+        for kind, trips in (("create", creates), ("status", statuses), ("snapshot", snapshots), ("events", pages)):
+            self._trips[kind].extend(trips)
+
+    def cut(self, run: ModelRun, how: How = "reset") -> int:
+        """End every open connection of a run now, between two blocks; return how many there were."""
+        lines = list(self._lines[run.id])
+        for line in lines:
+            line.cut(how)
+        return len(lines)
 
     def _beat(self, run: ModelRun, number: int, now: float) -> None:
         """Do all beats that are due, and set an alarm for the next."""
