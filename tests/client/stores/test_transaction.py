@@ -122,8 +122,10 @@ def test_all_else_is_the_users(store, main, sql):
         lambda connection: connection.rollback(),
         lambda connection: connection.executescript("INSERT INTO bill VALUES ('e2', 2)"),
         lambda connection: connection.execute("commit"),
+        lambda connection: connection.close(),
+        lambda connection: setattr(connection, "isolation_level", None),
     ],
-    ids=["commit", "rollback", "script", "lower case"],
+    ids=["commit", "rollback", "script", "lower case", "close", "isolation"],
 )
 def test_the_drivers_own_ways_to_commit_are_denied(store, main, path, misuse):
     """A script begins with a commit of its own."""
@@ -133,6 +135,32 @@ def test_the_drivers_own_ways_to_commit_are_denied(store, main, path, misuse):
         transaction.call(misuse)
     transaction.rollback()
     assert billed(path) == []
+    store.begin(main, expected=0).commit(1)
+
+
+def odd(cursor, row):
+    """As users write it: a row is a mapping."""
+    return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
+
+
+def test_what_it_made_of_the_connection_holds_until_its_end(store, main, path):
+    """Neither the mark nor what is written later is read through a factory of the user's."""
+
+    def made(connection):
+        connection.row_factory = odd
+        connection.text_factory = bytes
+        connection.isolation_level = "DEFERRED"
+        connection.execute("INSERT INTO bill VALUES ('e1', 1)")
+        return connection.execute("SELECT event FROM bill").fetchone()
+
+    transaction = store.begin(main, expected=0)
+    assert transaction.call(made) == {"event": b"e1"}
+    transaction.commit(1)
+    store.note(main, 2)
+    transaction = store.begin(main, expected=2)
+    assert transaction.execute("SELECT event FROM bill", ()) == [("e1",)]
+    transaction.commit(3)
+    assert (billed(path), store.applied(main.run, "main")) == (["e1"], 3)
 
 
 def test_an_error_that_a_library_made_of_a_denial_is_still_named(store, main):

@@ -16,6 +16,7 @@ import psycopg
 from psycopg import RawCursor
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import tuple_row
 
 from reattach.stores.base import StoreFailed
 from reattach.stores.postgres.errors import LOCK_SECONDS, Unanswered
@@ -104,7 +105,7 @@ class Session:
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
         """Run one of our statements, see `tables.connection`."""
-        cursor = RawCursor(self.connection)
+        cursor = RawCursor(self.connection, row_factory=tuple_row)  # whatever a user's function made of the connection
         return cursor.execute(_native(sql), parameters or None)
 
     @contextmanager

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg.rows import tuple_row
 from psycopg.sql import Composable
 
 from reattach.stores.base import ForbiddenSql
@@ -129,7 +130,9 @@ class PostgresTransaction:
 
     def _end(self, position: int | None) -> None:
         self._open = False
-        self._connection.turn = False
+        connection = self._connection
+        connection.turn = False
+        connection.row_factory, connection.cursor_factory = tuple_row, TurnCursor  # what it set is not for the next one
         self._finish(position)
 
     def _guarded(self, work: Callable[[], T]) -> T:

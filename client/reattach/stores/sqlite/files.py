@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reattach.stores.base import StoreFailed, StoreLocked
 from reattach.stores.sqlite.errors import BUSY_SECONDS
+from reattach.stores.sqlite.transaction import TurnConnection
 
 MODE = 0o600  # prompts and answers are in it
 
@@ -34,9 +35,11 @@ def make(path: Path) -> None:
         os.close(handle)
 
 
-def connect(path: Path, *, reading: bool = False) -> sqlite3.Connection:
+def connect(path: Path, *, reading: bool = False) -> TurnConnection:
     """Return a connection that any thread may use, one at a time; it begins no transaction by itself."""
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=TurnConnection
+    )
     try:
         connection.execute("PRAGMA synchronous = FULL")
         # Nothing of an open transaction is in the log's index, which a forked child shares and rolls back in.

@@ -16,13 +16,14 @@ from reattach.stores.base import StoreDamaged, StoreFailed, StoreForeign
 from reattach.stores.marks import MarksFile
 from reattach.stores.sqlite import damage, files, schema
 from reattach.stores.sqlite.errors import translating
+from reattach.stores.sqlite.transaction import TurnConnection
 
 
 class Opened(NamedTuple):
     """An open journal file: a connection that writes, one that reads, and the file of marks."""
 
-    writer: sqlite3.Connection
-    reader: sqlite3.Connection
+    writer: TurnConnection
+    reader: TurnConnection
     marks: MarksFile
 
 

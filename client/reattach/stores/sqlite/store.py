@@ -38,7 +38,7 @@ from reattach.stores.noted import Carried, LeaseRow, Noted, must_be_committed, m
 from reattach.stores.sqlite import compaction
 from reattach.stores.sqlite.errors import translating
 from reattach.stores.sqlite.opening import open_file, roll_back, suspect
-from reattach.stores.sqlite.transaction import SqliteTransaction
+from reattach.stores.sqlite.transaction import SqliteTransaction, TurnConnection
 from reattach.stores.tables import batches, places, retention, runs
 from reattach.stores.tables import leases as lease_table
 from reattach.stores.times import stamp
@@ -69,8 +69,8 @@ class SqliteStore:
         # Re-entrant, since a user's function inside `Transaction.call` may fork.
         self._write_lock = threading.RLock()
         self._read_lock = threading.Lock()
-        self._writer: sqlite3.Connection | None = None
-        self._reader: sqlite3.Connection | None = None
+        self._writer: TurnConnection | None = None
+        self._reader: TurnConnection | None = None
         self._noted: Noted | None = None
         self._held: dict[tuple[int, str], tuple[Lease, float]] = {}
         self._transaction: SqliteTransaction | None = None
@@ -342,7 +342,7 @@ class SqliteStore:
             suspect(self._path, self._now())
             raise
 
-    def _free_writer(self) -> sqlite3.Connection:
+    def _free_writer(self) -> TurnConnection:
         if self._writer is None:
             raise StoreFailed("it is not open")
         if self._transaction is not None:
@@ -393,6 +393,7 @@ class SqliteStore:
     def _drop(self) -> None:
         for connection in (self._reader, self._writer):
             if connection is not None:
+                connection.turn = False  # a fork inside a user's transaction: the child must not keep it
                 with suppress(sqlite3.Error):
                     connection.close()
         self._writer = self._reader = self._noted = self._transaction = None

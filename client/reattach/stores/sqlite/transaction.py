@@ -37,6 +37,18 @@ _OVER = "this transaction is over"
 _ROLLED_BACK = "a statement before this one rolled the transaction back"
 
 
+class TurnConnection(sqlite3.Connection):
+    """The connection that a user's function gets. While `turn` it is theirs, but for its end."""
+
+    turn = False
+
+    def close(self) -> None:
+        """Refuse it while it is lent: an ORM that is done with it would take the journal's only writer along."""
+        if self.turn:
+            raise ForbiddenSql("this would close what the end of the block does")
+        super().close()
+
+
 class SqliteTransaction:
     """See `base.Transaction`.
 
@@ -48,7 +60,7 @@ class SqliteTransaction:
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        connection: TurnConnection,
         turn: AbstractContextManager[bool],
         finish: Callable[[int | None], None],
     ) -> None:
@@ -57,6 +69,7 @@ class SqliteTransaction:
         self._finish = finish
         self._denied = ""
         self._open = True
+        connection.turn = True
         connection.set_authorizer(self._judge)
 
     def execute(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -81,8 +94,17 @@ class SqliteTransaction:
     def _end(self, position: int | None) -> None:
         self._open = False
         with self._turn:
-            self._connection.set_authorizer(None)
-            self._finish(position)
+            connection = self._connection
+            connection.turn = False
+            connection.set_authorizer(None)
+            connection.row_factory, connection.text_factory = (
+                None,
+                str,
+            )  # what it set is neither for us nor for the next one
+            try:
+                self._finish(position)
+            finally:
+                connection.isolation_level = None  # not before: that would commit
 
     def _guarded(self, work: Callable[[], T]) -> T:
         self._must_be_open()

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import psycopg
 import pytest
+from psycopg.rows import dict_row
 
 from postgres_proxy import Proxy
 from postgres_stage import Database
@@ -184,6 +185,26 @@ def test_what_it_set_for_its_session_is_not_set_for_the_next(stage):
     transaction.execute(ROW, ("e2", 2))
     transaction.commit(2)
     assert stage.bill() == [2]
+
+
+def test_what_it_made_of_the_connection_holds_until_its_end(stage):
+    """Neither the mark is read through a factory of the user's, nor the next transaction's rows."""
+
+    def made(connection):
+        connection.row_factory = dict_row
+        connection.cursor_factory = psycopg.Cursor
+        connection.execute(ROW, ("e1", 1))
+        return connection.execute("SELECT cents FROM bill").fetchone()
+
+    transaction = stage.store.begin(stage.main, expected=0)
+    assert transaction.call(made) == {"cents": 1}
+    transaction.commit(1)
+    transaction = stage.store.begin(stage.main, expected=1)
+    assert transaction.execute("SELECT cents FROM bill", ()) == [(1,)]
+    with pytest.raises(ForbiddenSql):
+        transaction.execute("COMMIT", ())
+    transaction.commit(2)
+    assert stage.store.applied(stage.run, "main") == 2
 
 
 def test_an_open_one_holds_up_neither_commits_nor_leases_nor_other_marks(stage):
