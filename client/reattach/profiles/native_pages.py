@@ -59,7 +59,8 @@ def _attached(told: dict[str, Any], after: str | None, epoch: str) -> Frame:
     if after == "earliest":
         cursor = f"{epoch}.{0 if first is None else max(0, first - 1)}"
     said = {name: told[name] for name in ("cursor_id", "last_sequence", "protocol") if name in told}
-    return Frame("stream.attached", json.dumps({"epoch": epoch, "cursor": cursor, **said}), "")
+    # A page has no place for the version (PROTOCOL, section 3), so its absence leaves nothing unproven.
+    return Frame("stream.attached", json.dumps({"protocol": 1, "epoch": epoch, "cursor": cursor, **said}), "")
 
 
 def _type(value: object) -> str:

@@ -31,6 +31,15 @@ def test_the_first_page_says_what_a_stream_begins_with() -> None:
     assert (page.following, page.last, page.settled) == ("e1.2", True, False)
 
 
+@pytest.mark.parametrize(("stated", "doubts"), [({}, 0), ({"protocol": 1}, 0), ({"protocol": 2}, 1)])
+def test_a_page_that_names_no_version_leaves_nothing_unproven(stated: dict[str, int], doubts: int) -> None:
+    """PROTOCOL, 3: a page has no member for it, so whoever polls the reference server was warned of nothing; another is told."""
+    page = Native().paged(RUN, None, body([], **stated), first=True)
+    (opened,) = Native().reader(RUN).read(page.frames)
+    assert isinstance(opened, Opened)
+    assert len(opened.doubts) == doubts
+
+
 def test_an_event_of_a_page_is_the_same_as_one_of_a_stream() -> None:
     """Its digest is of the server's own bytes, odd spaces and all: else the same event would be a conflict."""
     text = '{ "id":"evt_e1_1", "prev_id":null,\t"sequence":1 ,"type":"x","data":{"a": [1 , 2.50, "\\u00e9"]}}'
