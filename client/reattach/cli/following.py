@@ -121,7 +121,14 @@ def limited(client: Client, seconds: float | None) -> Iterator[None]:
             timer.cancel()
 
 
-def guarded(args: argparse.Namespace, display: Display, again: Callable[[], str], work: Callable[[], int]) -> int:
+def guarded(
+    args: argparse.Namespace,
+    display: Display,
+    again: Callable[[], str],
+    work: Callable[[], int],
+    *,
+    asking: Callable[[], bool] = lambda: False,
+) -> int:
     """Do the work of a command that looks at a run; say what stopped it, and what to type now.
 
     Args:
@@ -129,12 +136,17 @@ def guarded(args: argparse.Namespace, display: Display, again: Callable[[], str]
         display: Where it is said.
         again: Returns RUN for the command to type, "" while it is not known.
         work: Returns the exit code.
+        asking: Returns whether a person is being asked, so that nothing was sent yet.
     """
     try:
         return work()
     except (KeyboardInterrupt, exits.Terminated) as signal:
         run = again()
-        display.note("interrupted; the run goes on." + (f" Again: reattach follow {run}" if run else ""))
+        if asking():
+            print(file=sys.stderr)  # the question stands in this line
+            display.note(f"interrupted; nothing was sent, the run waits. Again: reattach respond {run}")
+        else:
+            display.note("interrupted; the run goes on." + (f" Again: reattach follow {run}" if run else ""))
         return exits.of_signal(signal)
     except BrokenPipeError:
         raise

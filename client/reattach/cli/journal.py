@@ -174,7 +174,8 @@ def _prune(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"kind": "pruned", "journal": place, "runs": count}))
     else:
-        print(f"{'1 run' if count == 1 else f'{count} runs'} pruned: events removed; keys, ids and outcomes kept")
+        kept = ": events removed; keys, ids and outcomes kept" if count else ""
+        print(f"{'1 run' if count == 1 else f'{count} runs'} pruned{kept}")
     return exits.GOOD
 
 

@@ -24,7 +24,7 @@ def add_client(parser: argparse.ArgumentParser) -> None:
         "--transport",
         default="auto",
         metavar="T",
-        help="how events come: auto, sse or websocket (default: %(default)s)",
+        help="how events come: auto, sse, websocket, longpoll or poll (default: %(default)s)",
     )
     parser.add_argument(
         "--give-up-after",

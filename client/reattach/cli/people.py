@@ -61,6 +61,7 @@ class People:
         self._connection = Connection()
         self._connection_since = clock()
         self._was_live = False
+        self._again = False
         self._tools: dict[str, str] = {}
         self._events = 0
         self._cursor = ""
@@ -117,8 +118,11 @@ class People:
             self._since = self._clock()
             if event.gap is not None:
                 self._say(f"[{event.gap}]")
-            elif event.redelivered and event.text:
-                self.note(f"(event {event.cursor or event.id} comes again: it may have been shown before)")
+            elif event.text and event.redelivered is not self._again:
+                # Said where it begins and where it ends: many events may come again, and a note at each would tear the text.
+                self._again = event.redelivered
+                told = "what comes again may have been shown before" if self._again else "new"
+                self.note(f"(from event {event.cursor or event.id} on: {told})")
             if event.text:
                 self._text(event.text)
             for change in changes:

@@ -45,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
     words: list[str] = list(args.words)
     args.url = words.pop(0) if len(words) > 1 and "://" in words[0] else None
     args.which = words.pop(0)
+    args.asking = False
 
     def work() -> int:
         if len(words) % 2:
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
             assert store is not None
             return _respond(args, store, display, list(zip(words[::2], words[1::2], strict=True)))
 
-    return following.guarded(args, display, lambda: str(args.which), work)
+    return following.guarded(args, display, lambda: str(args.which), work, asking=lambda: bool(args.asking))
 
 
 def _respond(args: argparse.Namespace, store: Store, display: Display, given: Sequence[tuple[str, str]]) -> int:
@@ -66,7 +67,9 @@ def _respond(args: argparse.Namespace, store: Store, display: Display, given: Se
         if status is not Status.REQUIRES_ACTION:
             raise exits.Declined(f"run {paused.id} waits for no answer: it is {status.value}. Nothing was sent.")
         actions = paused.wait().required_actions
+        args.asking = not given
         answers = _given(actions, given, args.reason) if given else _asked(actions, args.reason)
+        args.asking = False
         with following.watched(display):
             display.waiting("answered; waiting for the run that goes on")
             run = paused.respond(*answers)

@@ -52,6 +52,23 @@ def test_answers_are_sent_and_the_run_that_goes_on_is_shown(reattach, server, pl
     assert told.lines[-1]["result"] == {"refunded": refunded}
 
 
+def test_an_interrupt_at_a_question_says_that_nothing_was_sent(reattach, server, play, monkeypatch):
+    """The run waits and does not "go on"; what to type is `respond`."""
+
+    class Interrupted(io.StringIO):
+        def readline(self, *_):
+            raise KeyboardInterrupt
+
+    paused(reattach, server, play, "a-leaves")
+    monkeypatch.setattr("sys.stdin", Interrupted())
+    said = reattach("respond", "a-leaves")
+    assert said.code == 130
+    assert said.err.splitlines()[-1] == (
+        "interrupted; nothing was sent, the run waits. Again: reattach respond a-leaves"
+    )
+    assert "respond: 1 approval" in reattach("runs").out
+
+
 def test_the_reason_goes_with_each_rejection(reattach, server, play):
     paused(reattach, server, play, "a-why")
     run_id = reattach("respond", "a-why", "act_2", "reject", "act_1", "reject", "--reason", "too dear", "--json").kinds(

@@ -173,11 +173,23 @@ def test_confirmed_text_is_shown_first_and_dimmed_on_a_terminal():
     assert pipe.out.getvalue() == ""
 
 
+def test_many_events_that_come_again_are_said_where_they_begin_and_end():
+    """A note at each would tear the text into a line a word: after a `cancel` from elsewhere hundreds may come again."""
+    stage = Stage(terminal=False)
+    for number in range(1, 5):
+        stage.says(f"{number} ", redelivered=number < 4, cursor=f"e1.{number}")
+    assert stage.out.getvalue() == "1 2 3 4 "
+    assert stage.err.getvalue().splitlines() == [
+        "(from event e1.1 on: what comes again may have been shown before)",
+        "(from event e1.4 on: new)",
+    ]
+
+
 def test_a_gap_and_a_repetition_are_said():
     stage = Stage(terminal=False)
     stage.says("again", redelivered=True)
     stage.says("", gap=Gap(run_id="r", reason="expired", missing=87))
-    assert "may have been shown before" in stage.err.getvalue()
+    assert "(from event e1.4 on: what comes again may have been shown before)" in stage.err.getvalue()
     assert "[87 events are missing: they are no longer kept]" in stage.err.getvalue()
 
 

@@ -299,7 +299,7 @@ class JsonlStore:
 
     def begin(self, lease: Lease, *, expected: int) -> Transaction:
         """Raise `NotImplementedError`: there is no SQL here."""
-        raise NotImplementedError('a JSONL journal has no transactions: use a SQLite file, such as "runs.db"')
+        raise NotImplementedError("a JSONL journal has no transactions")
 
     def changed(self) -> int:
         """See `Store.changed`: the number of the last line."""
