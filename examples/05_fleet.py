@@ -3,7 +3,8 @@
 Kill the one that works, at any line: another goes on, at once on the same host, after 15 s elsewhere, and the bill holds every tool
 call once.
 
-python examples/05_fleet.py http://127.0.0.1:8700 postgresql://me@localhost/work      (serve --scenario examples/fleet.yaml)
+reattach serve --log server.db --scenario examples/fleet.yaml &
+python examples/05_fleet.py http://127.0.0.1:8700 postgresql://me@localhost/work
 """
 
 import os
@@ -14,7 +15,9 @@ import psycopg
 
 import reattach
 
-URL, JOURNAL = sys.argv[1:3]
+if len(sys.argv) != 3:
+    sys.exit("usage: 05_fleet.py URL postgresql://…")
+URL, JOURNAL = sys.argv[1:]
 
 with psycopg.connect(JOURNAL) as database:  # your own tables live beside the journal's
     database.execute("CREATE TABLE IF NOT EXISTS bill (event text, tool text, worker int)")

@@ -2,7 +2,8 @@
 
 A profile is written once per vendor. Run it, kill it, run it again: what the journal shows is what the vendor had.
 
-python examples/10_poll_only_vendor.py http://127.0.0.1:8700 jobs.db
+python examples/jobs_vendor.py &
+python examples/10_poll_only_vendor.py http://127.0.0.1:8710 jobs.db
 """
 
 import json
@@ -15,7 +16,7 @@ from reattach.core.messages import Mark
 from reattach.profiles import Polled
 from reattach.profiles.base import Call, Created, Reading, Unreadable
 
-URL = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8700"
+URL = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8710"
 JOURNAL = sys.argv[2] if len(sys.argv) > 2 else "jobs.db"
 WORDS = {"waiting": "queued", "working": "running", "done": "completed", "broken": "failed"}
 

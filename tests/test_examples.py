@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import http.server
-import json
 import pathlib
+import runpy
 import signal
 import subprocess
 import sys
@@ -130,44 +130,16 @@ def test_a_fleet_bills_each_call_once_though_its_worker_is_killed(database: Data
     assert {worker for _, _, worker in bill} == {str(first.pid), str(second.pid)}
 
 
-class Jobs(http.server.BaseHTTPRequestHandler):
-    """A vendor that only tells how its jobs stand: one message more at every second look, done with the third."""
-
-    looks = 0
-
-    def do_POST(self) -> None:
-        self._answer({"id": "job_1"})
-
-    def do_GET(self) -> None:
-        type(self).looks += 1
-        count = min(3, type(self).looks // 2)
-        messages = [{"id": f"m{number}", "text": f"step {number}"} for number in range(1, count + 1)]
-        state = "done" if count == 3 else "working"
-        self._answer(
-            {"id": "job_1", "state": state, "revision": count, "messages": messages, "result": {"steps": count}}
-        )
-
-    def _answer(self, value: dict[str, object]) -> None:
-        body = json.dumps(value).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 def test_a_vendor_without_a_log_is_polled_and_what_is_missing_is_said(tmp_path: pathlib.Path) -> None:
     """Promise 8: each state that differs is a gap with that state; run again, the journal answers."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Jobs) as vendor:
+    jobs = runpy.run_path(str(EXAMPLES / "jobs_vendor.py"))["Jobs"]
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), jobs) as vendor:
         thread = threading.Thread(target=vendor.serve_forever)
         thread.start()
         try:
             url = f"http://127.0.0.1:{vendor.server_port}"
             first = run("10_poll_only_vendor.py", url, tmp_path / "jobs.db")
-            looks = Jobs.looks
+            looks = jobs.looks
             again = run("10_poll_only_vendor.py", url, tmp_path / "jobs.db")
         finally:
             vendor.shutdown()
@@ -176,7 +148,7 @@ def test_a_vendor_without_a_log_is_polled_and_what_is_missing_is_said(tmp_path: 
     assert all("this server keeps no log of events" in line for line in labels)
     assert labels[-1].endswith("step 3")
     assert result == again.strip() == "{'steps': 3}"
-    assert Jobs.looks == looks, "a journal that holds the end needs no network"
+    assert jobs.looks == looks, "a journal that holds the end needs no network"
 
 
 def test_a_run_that_asks_is_answered_and_goes_on(server: LiveServer, tmp_path: pathlib.Path) -> None:
