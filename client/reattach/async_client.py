@@ -41,7 +41,7 @@ class AsyncClient:
         profile: The vendor's dialect.
         transport: How events come.
         on_gap: What to do where events cannot be had.
-        keep: What the journal keeps of an event; this version keeps all of it.
+        keep: What the journal keeps of an event: all of it, or with "cursor" only its place.
         policy: Patience and politeness.
         headers: Sent with every request.
         ssl_context: TLS settings.
