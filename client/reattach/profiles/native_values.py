@@ -264,10 +264,15 @@ def operations(run_id: str, told: object) -> tuple[Operation, ...]:
     return tuple(found)
 
 
+def _objects(state: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the objects of a member that should be a list of them: it is in the journal for good, whatever a server put there."""
+    told = state.get(name)
+    return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
+
+
 def replaced(state: Mapping[str, Any]) -> Replaced:
     """Return what a snapshot's state makes of the view."""
-    messages = [each for each in state.get("messages") or () if isinstance(each, dict)]
-    calls = [each for each in state.get("tool_calls") or () if isinstance(each, dict)]
+    messages, calls = _objects(state, "messages"), _objects(state, "tool_calls")
     return Replaced(
         status_word(state.get("status")),
         tuple(

@@ -448,6 +448,15 @@ def test_a_snapshot_replaces_the_view():
     assert view_of_event(empty).status == "unknown"
 
 
+@pytest.mark.parametrize("name", ["messages", "tool_calls", "required_actions"])
+@pytest.mark.parametrize("value", [7, -1.5, True, "text", {"a": 1}, [[]], [None]])
+def test_a_snapshot_with_odd_lists_can_still_be_viewed(name, value):
+    """It is in the journal for good: a view that failed on it would fail for ever."""
+    gap = Gap(run_id=RUN, reason="expired", snapshot={"status": "running", name: value})
+    view = view_of_event(Event(id="gap", run_id=RUN, type="gap", kind="gap", data=None, gap=gap))
+    assert (view.status, view.messages, view.tools, view.required_actions) == ("running", (), (), ())
+
+
 def view_of_event(event):
     fold = Fold(RUN)
     fold.add(event, PROFILE.changes(event))
