@@ -1,6 +1,7 @@
 """Fixtures of the server's tests; the stage itself is `mockserver_stage.py`."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -8,6 +9,9 @@ import pytest
 from mockserver_stage import OPEN, QUICK, Site
 from reattach_mockserver.app import create_app
 from reattach_mockserver.library import Library
+from reattach_mockserver.logs.base import EventLog
+from reattach_mockserver.logs.memory import MemoryLog
+from reattach_mockserver.logs.sqlite import SqliteLog
 from reattach_mockserver.scenarios.script import Script
 from reattach_mockserver.settings import Settings
 
@@ -17,6 +21,11 @@ Sites: TypeAlias = Callable[..., Awaitable[Site]]
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def a_log(request: pytest.FixtureRequest, tmp_path: Path) -> EventLog:
+    return MemoryLog() if request.param == "memory" else SqliteLog(tmp_path / "log.db")
 
 
 @pytest.fixture

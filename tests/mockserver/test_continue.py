@@ -56,11 +56,6 @@ def kinds(found):
     return [event["type"] for event in found]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def a_log(request, tmp_path):
-    return MemoryLog() if request.param == "memory" else SqliteLog(tmp_path / "log.db")
-
-
 async def test_a_run_ends_with_all_its_required_actions(sites):
     """RS-55: several kinds at once, each with its source event and its thread, in status, snapshot and replay alike."""
     site = await sites(PAUSES)

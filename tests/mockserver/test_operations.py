@@ -42,11 +42,6 @@ YES = [
 ]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def a_log(request, tmp_path):
-    return MemoryLog() if request.param == "memory" else SqliteLog(tmp_path / "log.db")
-
-
 async def operation(site, name, **headers):
     return (await site.get(f"/v1/operations/{name}", headers)).json
 

@@ -4,16 +4,9 @@ import pytest
 
 from mockserver_stage import OPEN, QUICK
 from reattach_mockserver.library import Library
-from reattach_mockserver.logs.memory import MemoryLog
-from reattach_mockserver.logs.sqlite import SqliteLog
 from reattach_mockserver.scenarios.ready import load_ready
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def a_log(request, tmp_path):
-    return MemoryLog() if request.param == "memory" else SqliteLog(tmp_path / "log.db")
 
 
 async def listed(site, session):
