@@ -220,7 +220,7 @@ class Handle:
         token, shown, handed = self.engine.leases.shown.get((row.run, self.consumer), Handed(0, applied))
         if lease.token == token + 1:
             return shown, handed
-        return max(row.committed.position, row.again_to), 0
+        return row.highest, 0
 
     def _busy(self, row: RunRow, busy: Busy) -> errors.RunBusy:
         holder = busy.holder

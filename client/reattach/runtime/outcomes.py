@@ -142,8 +142,8 @@ def needs_of(row: RunRow, applied: int | None, *, answered: bool) -> Needs:
     if row.status == Status.REQUIRES_ACTION and not answered and row.needs != "resolved" and _waits(row):
         return "respond"
     if applied is None:
-        return "nothing" if row.handed_out or row.committed.position == 0 else "follow"
-    return "nothing" if applied >= row.committed.position else "follow"
+        return "nothing" if row.handed_out or row.highest == 0 else "follow"
+    return "nothing" if applied >= row.highest else "follow"
 
 
 def _waits(row: RunRow) -> bool:

@@ -27,7 +27,7 @@ def _bare(element: Mapping[str, Any]) -> bool:
 
 def owes(store: Store, row: RunRow) -> bool:
     """Return whether something that is committed was not confirmed, and so must come again from the server."""
-    return store.applied(row.run, MAIN) < row.committed.position
+    return store.applied(row.run, MAIN) < row.highest
 
 
 def applied_mark(store: Store, profile: Profile, row: RunRow) -> Mark:

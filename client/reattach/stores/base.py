@@ -118,6 +118,11 @@ class RunRow(NamedTuple):
     handed_out: bool = False
     settled_at: datetime | None = None
 
+    @property
+    def highest(self) -> int:
+        """The position up to which events are to be applied: where the journal stands, or stood before it was rewound."""
+        return max(self.committed.position, self.again_to)
+
 
 class GapNote(NamedTuple):
     """A gap to be journaled: it takes one position and begins a new incarnation."""
@@ -335,7 +340,8 @@ class Store(Protocol):
     def rewind(self, lease: Lease, mark: Mark) -> RunRow:
         """With keep="cursor": let the journal stand at `mark` again, durably, since what is behind it must come again.
 
-        The entries behind it are dropped; the row's `again_to` becomes the highest position that was ever committed. Status and
+        The entries behind it are dropped; the row's `again_to` becomes the highest position that was ever committed;
+        a commit that brings the end lowers it to where the end is. Status and
         outcome stay.
 
         Args:

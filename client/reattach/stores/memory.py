@@ -190,6 +190,7 @@ class MemoryStore:
             changes["status"] = write.status
         if write.outcome is not None:
             changes |= {"outcome": write.outcome, "settled_at": self._now()}
+            changes["again_to"] = min(log.row.again_to, write.mark.position)
         self._change(write.run, **changes)
         return None
 

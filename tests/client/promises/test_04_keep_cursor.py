@@ -6,8 +6,10 @@ import sqlite3
 import pytest
 
 from client_stage import collected, in_memory, sequences
-from reattach import Policy, errors
+from reattach import Policy, errors, profiles
+from reattach.runtime import places
 from reattach.stores import MemoryStore, SqliteStore
+from reattach.stores.leases import current_holder
 from reattach.testing import Beat
 
 pytestmark = pytest.mark.anyio
@@ -121,6 +123,24 @@ async def test_there_is_no_view_of_a_journal_without_events(face, store):
     async with face.client(journal=store, **args) as client:
         with pytest.raises(errors.UsageError, match="keeps only the cursor"):
             await client.attach(run.id).view()
+
+
+async def test_a_run_that_was_killed_while_its_end_came_again_is_followed_to_it(face, store):
+    """Promise 4: the journal knows the outcome and stands at the applied mark; what is behind it was never confirmed."""
+    _, args = in_memory()
+    async with face.client(journal=store, keep="cursor", **args) as client:
+        run = await client.start("work", key="k")
+        await collected(run, 2)
+        await run.wait()
+        await run.detach()
+        lease = store.lease(1, "", current_holder("killed"), 0.0)
+        store.rewind(lease, places.applied_mark(store, profiles.Native(), store.row(1)))
+        assert store.row(1).committed.position == store.applied(1, "main") == 1
+    async with face.client(journal=store, keep="cursor", **args) as client:
+        assert [each.needs for each in await client.runs(unfinished=True)] == ["follow"]
+        again = await collected(client.attach(run.id))
+        assert [(event.sequence, event.redelivered) for event in again] == [(number, True) for number in range(2, 6)]
+        assert await client.runs(unfinished=True) == []
 
 
 async def test_a_consumer_that_is_refused_leaves_no_mark_that_the_run_would_wait_for(face, store):

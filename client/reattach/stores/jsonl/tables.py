@@ -80,7 +80,7 @@ class Tables:
             (row.server, row.profile, row.run_id)
             for row in self.rows.values()
             if row.run_id is not None
-            and (row.outcome is None or (not row.handed_out and self._applied(row.run) < row.committed.position))
+            and (row.outcome is None or (not row.handed_out and self._applied(row.run) < row.highest))
         )
 
     def _applied(self, run: int) -> int:
@@ -139,6 +139,7 @@ class Tables:
             changes["status"] = told["status"]
         if told.get("outcome") is not None:
             changes |= {"outcome": told["outcome"], "settled_at": changes["updated_at"]}
+            changes["again_to"] = min(row.again_to, mark.position)
         self.rows[run] = row._replace(**changes)
 
     def _change(self, run: int, told: Mapping[str, Any]) -> None:

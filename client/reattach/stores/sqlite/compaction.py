@@ -25,18 +25,32 @@ def compact(connection: sqlite3.Connection) -> bool:
     if _number(connection, "auto_vacuum") != INCREMENTAL:
         _rewrite(connection)
         return False
-    free = _number(connection, "freelist_count")
-    if free:
-        connection.execute(f"PRAGMA incremental_vacuum({STEP_PAGES})").fetchall()
-        left = _number(connection, "freelist_count")
-        if left >= free:
-            # On a full disk the pragma moves nothing and says nothing.
-            raise StoreFailed("the file could not be made smaller")
+    if _number(connection, "freelist_count"):
+        left = _shrunk(connection)
         if left:
             return True
     # Waits for nobody; what a reader still holds is given back by a later checkpoint.
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
     return False
+
+
+def _shrunk(connection: sqlite3.Connection) -> int:
+    """Give back a step's worth of pages, and return how many are left."""
+    # In one transaction: pages that another process frees meanwhile would look like a step that moved nothing.
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        free = _number(connection, "freelist_count")
+        connection.execute(f"PRAGMA incremental_vacuum({STEP_PAGES})").fetchall()
+        left = _number(connection, "freelist_count")
+        if left >= free > 0:
+            # On a full disk the pragma moves nothing and says nothing.
+            raise StoreFailed("the file could not be made smaller")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return left
 
 
 def _rewrite(connection: sqlite3.Connection) -> None:

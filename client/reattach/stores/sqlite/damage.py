@@ -26,7 +26,7 @@ Lost = tuple[tuple[str, str, str], ...]
 _RUNS = "SELECT r.server, r.profile, r.run_id FROM reattach_runs AS r WHERE r.run_id IS NOT NULL"
 _UNDONE = f"""{_RUNS} AND (r.outcome IS NULL OR NOT r.handed_out AND
     coalesce((SELECT max(applied) FROM reattach_marks WHERE run = r.run), 0) <
-    coalesce((SELECT max(batch) FROM reattach_batches WHERE run = r.run), 0))"""
+    max(coalesce((SELECT max(batch) FROM reattach_batches WHERE run = r.run), 0), coalesce(r.again_to, 0)))"""
 
 
 def lost_before_opening(path: Path) -> str:

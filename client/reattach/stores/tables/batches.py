@@ -64,7 +64,8 @@ def put(connection: Connection, told: Prepared, now: str) -> None:
     connection.execute(
         """UPDATE reattach_runs SET epoch = ?2, last_sequence = ?3, cursor_id = ?4, cursor = ?5,
         incarnation = incarnation + ?6, status = coalesce(?7, status), outcome = coalesce(?8, outcome),
-        settled_at = coalesce(?9, settled_at), updated_at = ?10 WHERE run = ?1""",
+        settled_at = coalesce(?9, settled_at), updated_at = ?10,
+        again_to = CASE WHEN ?9 IS NOT NULL AND again_to > ?11 THEN ?11 ELSE again_to END WHERE run = ?1""",
         (
             write.run,
             mark.epoch,
@@ -76,6 +77,7 @@ def put(connection: Connection, told: Prepared, now: str) -> None:
             told.outcome,
             now if told.outcome is not None else None,
             now,
+            mark.position,
         ),
     )
 

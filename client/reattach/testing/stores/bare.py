@@ -50,6 +50,20 @@ class BareContract:
         found = store.rewind(lease, mark_at(3))
         assert (found.committed, found.again_to) == (mark_at(3), 6)
 
+    def test_what_comes_again_ends_where_the_run_does(self, open_store: OpenStore) -> None:
+        """Less of it may be left than there was: nobody must wait for the rest."""
+        store = open_store()
+        row, lease, _ = begun(store)
+        store.commit([events(lease, 1, 6)._replace(bare=True, outcome="{}", status="completed")])
+        found = store.rewind(lease, mark_at(3))
+        assert (found.outcome, found.highest) == ("{}", 6)
+        store.commit([events(lease, 4, 5)._replace(bare=True)])
+        assert store.row(row.run).highest == 6
+        store.commit([events(lease, 6, 6)._replace(bare=True)])
+        store.rewind(lease, mark_at(3))
+        store.commit([events(lease, 4, 5)._replace(bare=True, outcome="{}", status="completed")])
+        assert open_store().row(row.run).highest == 5
+
     def test_rewinding_to_the_beginning_keeps_the_epoch(self, open_store: OpenStore) -> None:
         """Else a log that was replaced meanwhile would go unnoticed. Gaps behind the mark come again, too."""
         store = open_store()
