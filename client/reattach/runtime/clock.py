@@ -6,11 +6,13 @@ import heapq
 import itertools
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import anyio
+
+T = TypeVar("T")
 
 
 class Alarm:
@@ -103,3 +105,15 @@ async def sleep(clock: Clock, seconds: float) -> None:
         await over.wait()
     finally:
         alarm.cancel()
+
+
+async def within(clock: Clock, seconds: float, work: Callable[[], Awaitable[T]], late: Exception) -> T:
+    """Do it within so many of the clock's seconds, or raise `late`."""
+    scope = anyio.CancelScope()
+    alarm = clock.call_at(clock.now() + seconds, scope.cancel)
+    try:
+        with scope:
+            return await work()
+    finally:
+        alarm.cancel()
+    raise late

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import anyio
@@ -16,13 +16,13 @@ import anyio.to_thread
 
 from reattach import errors
 from reattach.core.fold import Fold
-from reattach.core.messages import Failure, Refusal, Why
 from reattach.model import Answer, Connection, Event, Needs, OnGap, Outcome, Status, View
 from reattach.profiles.base import Call, Reading
-from reattach.runtime import asking, creating, listing, looking, outcomes, pauses, places
+from reattach.runtime import asking, beginnings, creating, listing, looking, outcomes, pauses, places
+from reattach.runtime.clock import within
 from reattach.runtime.consumption import Consumption, Handed
 from reattach.runtime.engine import Engine
-from reattach.runtime.failures import Place, error_of
+from reattach.runtime.failures import Place
 from reattach.runtime.followed import Followed
 from reattach.stores.base import Busy, Lease, RunRow
 from reattach.stores.entry import outcome_of
@@ -185,7 +185,7 @@ class Handle:
             else:
                 shown, handed = self._shown(row, lease, applied)
         else:
-            skip = await self._skip(row, self._after or "beginning")
+            skip = await beginnings.skip(self, row, self._after or "beginning")
         followed = self._followed = await engine.follow(row.run, self._on_gap)
         while bare and not followed.feed.claim(applied):
             followed.leave()
@@ -232,34 +232,6 @@ class Handle:
             cursor=row.committed.cursor,
             hint='Use views() or after="beginning" to look on, consumer="…" for a second handler, or stop the other.',
         )
-
-    async def _skip(self, row: RunRow, after: str) -> Callable[[Event], bool] | None:
-        """Return which events a reader that begins in the middle does not want."""
-        if after == "beginning":
-            return None
-        if after == "tail":
-            reading = await self.reading()
-            epoch, sequence = reading.epoch, reading.head or 0
-        else:
-            place = self.engine.profile.place(after)
-            if place is None:
-                raise errors.UsageError(
-                    f"after={after!r} is no cursor of this server.",
-                    run_id=self.run_id,
-                    hint='Use "beginning", "tail" or the cursor of an event.',
-                )
-            epoch, sequence = place
-
-        def skip(event: Event) -> bool:
-            if event.sequence is None or event.cursor is None:
-                return False
-            found = self.engine.profile.place(event.cursor)
-            if found is not None and epoch is not None and found[0] != epoch:
-                failure = Failure("epoch_changed", reason="epoch", refusal=Refusal(Why.EPOCH, epoch=found[0]))
-                raise error_of(failure, self.place(row))
-            return event.sequence <= sequence
-
-        return skip
 
     async def end(self) -> None:
         """The loop came to its end, or to an error; with ack="manual" what was handed out can still be confirmed."""
@@ -347,23 +319,12 @@ class Handle:
         row = await self.known()
         if timeout is None or row.outcome is not None:
             return await self._wait()
-        return await self._within(
+        return await within(
+            self.engine.clock,
             timeout,
             self._wait,
             self._late(row, f"has not ended within {timeout:g} s. It goes on.", "Wait again, or cancel() it."),
         )
-
-    async def _within(self, timeout: float, work: Callable[[], Awaitable[T]], late: errors.WaitTimeout) -> T:
-        """Do it within so many of the clock's seconds, or raise `late`."""
-        clock = self.engine.clock
-        scope = anyio.CancelScope()
-        alarm = clock.call_at(clock.now() + timeout, scope.cancel)
-        try:
-            with scope:
-                return await work()
-        finally:
-            alarm.cancel()
-        raise late
 
     def _late(self, row: RunRow, what: str, hint: str) -> errors.WaitTimeout:
         return errors.WaitTimeout(
@@ -445,7 +406,7 @@ class Handle:
                 f"has not answered a cancel within {timeout:g} s. It may have been taken.",
                 "cancel() it again: to ask twice does no harm.",
             )
-            reading = await self._within(timeout, lambda: self._read(row, call), late)
+            reading = await within(self.engine.clock, timeout, lambda: self._read(row, call), late)
             timeout = max(0.0, timeout - (self.engine.clock.now() - began))
             if reading.outcome is not None and reading.outcome.status is Status.REQUIRES_ACTION:
                 await self.engine.post(lambda: self.engine.store.need(row.run, "resolved"))
