@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from client_stage import Facts, collected, in_memory, sequences
+from client_stage import Facts, collected, held, in_memory, sequences
 from reattach.policy import Policy
 from reattach.profiles import Native
-from reattach.testing import Beat, Leg, Seams, VirtualClock, Wire, frames, told
+from reattach.testing import Beat, InlineWriter, Leg, Seams, VirtualClock, Wire, frames, told
 from reattach.testing.memory_server import URL
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +22,7 @@ async def scripted(face, clock: VirtualClock, wire: Wire, **more):
     wire.on_call("GET", "/v1/runs/run_1", told(frames.run_json(last=1)))
     facts = Facts()
     async with face.client(
-        URL, ":memory:", transport=wire, observer=facts, _seams=Seams(clock=lambda: clock), **more
+        URL, ":memory:", transport=wire, observer=facts, _seams=Seams(clock=lambda: clock, writer=InlineWriter), **more
     ) as client:
         yield client, facts
 
@@ -43,6 +43,7 @@ async def test_ten_minutes_of_comments_are_no_silence(face) -> None:
 async def test_a_stream_without_progress_raises_a_notice_and_restarts_nothing(face) -> None:
     """Promise 10, B16: alive for twenty minutes and no event: said each five minutes, and left alone."""
     server, args = in_memory(story=[Beat(after=1200, do="end", data="ok")])
+    held(server, args)
     facts = Facts()
     async with face.client(journal=":memory:", **args, observer=facts) as client:
         await collected(await client.start("work", key="k"))
@@ -55,6 +56,7 @@ async def test_silence_beyond_the_stated_heartbeat_is_a_loss(face) -> None:
     server, args = in_memory(
         story=[Beat(), Beat(after=30, do="end", data="ok")], legs=[Leg(cut=(3, 0), how="stall")], heartbeat_ms=2_000
     )
+    held(server, args)
     async with face.client(journal=":memory:", **args) as client:
         assert sequences(await collected(await client.start("work", key="k"))) == [1, 2, 3]
     first, second = server.wire.attaches()
