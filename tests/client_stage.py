@@ -242,13 +242,12 @@ TRIO = Trio()
 
 
 def in_memory(
-    beats: int = 3, *, inline: bool = True, jumps: bool = True, **plans: Any
+    beats: int = 3, *, inline: bool = False, jumps: bool = True, **plans: Any
 ) -> tuple[MemoryServer, dict[str, Any]]:
     """A model server of `beats` events and an end, all at once, on a clock that jumps; and what its client is made with.
 
-    Each commit has settled before anything else happens, so that time does not run on meanwhile, however busy the machine, and
-    what is asked after is known exactly; without `inline` a thread writes. Without `jumps` time stands, so that only what needs
-    no time happens.
+    With `inline` each commit has settled before anything else happens, so that time does not run on meanwhile, however busy the
+    machine, and what is asked after is known exactly. Without `jumps` time stands, so that only what needs no time happens.
     """
     clock = VirtualClock(autojump=jumps)
     story = [Beat(data={"message_id": "m1", "text": f"word {number} "}) for number in range(1, beats + 1)]

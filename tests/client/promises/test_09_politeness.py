@@ -146,7 +146,7 @@ async def test_at_once_only_after_a_connection_that_brought_something(face) -> N
 
 async def test_a_server_that_opens_and_brings_nothing_is_asked_at_the_pace_of_the_poll(face) -> None:
     """Promise 9: ten attaches at one cursor: a notice, then one a poll interval."""
-    server, args = in_memory(story=[Beat(after=900, do="end")], legs=[Leg(cut=(1, 0), how="fin")] * 25)
+    server, args = in_memory(inline=True, story=[Beat(after=900, do="end")], legs=[Leg(cut=(1, 0), how="fin")] * 25)
     held(server, args)
     facts = Facts()
     async with face.client(journal=":memory:", **args, observer=facts) as client:

@@ -34,7 +34,7 @@ def unstated(**more) -> bytes:
 
 async def test_ten_minutes_of_comments_are_no_silence(face) -> None:
     """Promise 10, B15: any byte is liveness; a comment each 30 s keeps a stream that has no news."""
-    server, args = in_memory(story=[Beat(after=600, do="end", data="ok")], heartbeat_ms=45_000)
+    server, args = in_memory(inline=True, story=[Beat(after=600, do="end", data="ok")], heartbeat_ms=45_000)
     async with face.client(journal=":memory:", **args) as client:
         assert sequences(await collected(await client.start("work", key="k"))) == [1, 2]
     assert len(server.wire.attaches()) == 1
@@ -42,7 +42,7 @@ async def test_ten_minutes_of_comments_are_no_silence(face) -> None:
 
 async def test_a_stream_without_progress_raises_a_notice_and_restarts_nothing(face) -> None:
     """Promise 10, B16: alive for twenty minutes and no event: said each five minutes, and left alone."""
-    server, args = in_memory(story=[Beat(after=1200, do="end", data="ok")])
+    server, args = in_memory(inline=True, story=[Beat(after=1200, do="end", data="ok")])
     held(server, args)
     facts = Facts()
     async with face.client(journal=":memory:", **args, observer=facts) as client:
@@ -54,7 +54,10 @@ async def test_a_stream_without_progress_raises_a_notice_and_restarts_nothing(fa
 async def test_silence_beyond_the_stated_heartbeat_is_a_loss(face) -> None:
     """Promise 10, B14: half-open: nothing comes and nobody says so; after three heartbeats it is left, with the same cursor."""
     server, args = in_memory(
-        story=[Beat(), Beat(after=30, do="end", data="ok")], legs=[Leg(cut=(3, 0), how="stall")], heartbeat_ms=2_000
+        inline=True,
+        story=[Beat(), Beat(after=30, do="end", data="ok")],
+        legs=[Leg(cut=(3, 0), how="stall")],
+        heartbeat_ms=2_000,
     )
     held(server, args)
     async with face.client(journal=":memory:", **args) as client:
@@ -135,7 +138,7 @@ async def test_a_laptop_that_slept_attaches_at_once(face, leg: Leg) -> None:
 
 async def test_a_wall_clock_put_back_or_a_little_forward_means_nothing(face) -> None:
     """Promise 10: nothing waits by the wall clock."""
-    server, args = in_memory(story=[Beat(after=100, do="end", data="ok")], jumps=False)
+    server, args = in_memory(inline=True, story=[Beat(after=100, do="end", data="ok")], jumps=False)
     clock = args["_seams"].clock()
     facts = Facts()
     async with face.client(journal=":memory:", **args, observer=facts) as client:
@@ -175,7 +178,7 @@ async def test_a_sleep_spends_no_budget() -> None:
 async def test_a_planned_close_is_no_failure(face) -> None:
     """Promises 9 and 10: a stream that is closed at its age limit again and again waits no longer each time."""
     legs = [Leg(cut=(1, 0), closing="max_age")] * 8
-    server, args = in_memory(story=[Beat(after=60), Beat(do="end", data="ok")], legs=legs)
+    server, args = in_memory(inline=True, story=[Beat(after=60), Beat(do="end", data="ok")], legs=legs)
     facts = Facts()
     async with face.client(journal=":memory:", **args, observer=facts) as client:
         await collected(await client.start("work", key="k"))
