@@ -113,7 +113,7 @@ async def phase(face, args, run, condition, moved=0.0):
 
 
 async def test_the_connection_is_readable_in_each_of_its_phases(face):
-    """Detached, attaching, waiting, replaying, live, ended: with reason, attempt, delay, replayed and behind; no await."""
+    """B33: detached, attaching, waiting, replaying, live, ended: with reason, attempt, delay, replayed and behind; no await."""
     legs = [Leg(delay=None), Leg(lost=True), Leg(cut=(2, 7), how="stall"), Leg()]
     server, args = in_memory(legs=legs, inline=True, jumps=False, story=[*[Beat()] * 5])
     async with face.client(journal=":memory:", **args) as client:

@@ -1,0 +1,55 @@
+"""Promise 6: an end needs evidence. What a poll did not say is not an end, and no reason to begin again."""
+
+from __future__ import annotations
+
+import pytest
+
+from client_stage import collected, held, in_memory, sequences
+from reattach.testing import Beat, InlineWriter, Seams, Trip, VirtualClock, Wire, frames, told
+from reattach.testing.answers import CallAnswer
+from reattach.testing.memory_server import URL
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    "trip",
+    [Trip(refuse=500), Trip(refuse=502), Trip(lost="after"), Trip(delay=None)],
+    ids=["500", "502", "lost", "silent"],
+)
+async def test_a_poll_that_fails_is_no_end(face, trip: Trip) -> None:
+    """Promise 6, B83: the state stays what it was, the run is followed to its own end, and no second one is begun."""
+    story = [Beat(), Beat(after=300, do="end", data="ok")]
+    server, args = in_memory(inline=True, story=story, statuses=[trip] * 100)
+    held(server, args)
+    async with face.client(journal=":memory:", **args) as client:
+        assert sequences(await collected(await client.start("work", key="k"))) == [1, 2, 3]
+    assert len(server.wire.calls("POST", "/v1/runs")) == 1
+    assert len(server.wire.calls("GET", "/v1/runs/run_1")) > 3, "it was polled all the time"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        told(frames.run_json(last=1, status="melting")),
+        CallAnswer(status=200, headers={"content-type": "text/html"}, body=b"<html>maintenance</html>"),
+        CallAnswer(status=200, body=b""),
+        told({}),
+    ],
+    ids=["unknown word", "html", "nothing", "no members"],
+)
+async def test_a_poll_that_says_nothing_known_is_no_end(face, answer) -> None:
+    """Promise 6, B83: an unknown word, a page of somebody else, an empty 200."""
+    clock = VirtualClock(autojump=True)
+    wire = Wire(clock=clock)
+    wire.on_call("POST", "/v1/runs", told(frames.run_json(), 201))
+    wire.on_call("GET", "/v1/runs/run_1", answer)
+    wire.expect_attach(None).send(
+        frames.attached(), frames.event(1)
+    )  # and then silence: left after 45 s, behind the first poll
+    wire.expect_attach("e1.1").send(frames.attached(1), frames.end(2)).fin()
+    async with face.client(
+        URL, ":memory:", transport=wire, _seams=Seams(clock=lambda: clock, writer=InlineWriter)
+    ) as client:
+        assert sequences(await collected(await client.start("work", key="k"))) == [1, 2]
+    assert len(wire.calls("POST", "/v1/runs")) == 1
