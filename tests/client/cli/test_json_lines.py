@@ -7,12 +7,12 @@ def test_every_command_works_on_json_lines(reattach, server, play, tmp_path):
     """Run, list, show, export and check; a second run of the same key prints the result and starts nothing."""
     journal = tmp_path / "runs.jsonl"
     where = ("--journal", str(journal))
-    assert reattach("run", server.url, "--data", play("short"), "--key", "lines", "-q", *where).code == 0
-    assert reattach("run", server.url, "--data", play("short"), "--key", "lines", "-q", *where).code == 0
-    assert "lines" in reattach("runs", "--all", *where).out
-    shown = reattach("journal", "show", "lines", *where).out
+    assert reattach("run", server.url, "--data", play("short"), "--key", "json-lines", "-q", *where).code == 0
+    assert reattach("run", server.url, "--data", play("short"), "--key", "json-lines", "-q", *where).code == 0
+    assert "json-lines" in reattach("runs", "--all", *where).out
+    shown = reattach("journal", "show", "json-lines", *where).out
     assert "status     completed" in shown
-    exported = reattach("journal", "export", "lines", *where).lines
+    exported = reattach("journal", "export", "json-lines", *where).lines
     assert [each["position"] for each in exported] == list(range(1, len(exported) + 1))
     checked = reattach("journal", "check", *where)
     assert (checked.code, "valid" in checked.out) == (0, True)

@@ -13,6 +13,8 @@ import threading
 from types import FrameType
 from typing import Any
 
+from reattach.stores.sqlite.transaction import TurnConnection
+
 example, at = sys.argv[1], int(sys.argv[2])
 sys.argv = [example, *sys.argv[3:]]
 _lock = threading.Lock()
@@ -27,7 +29,7 @@ def tick(*_: Any) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-class Counting(sqlite3.Connection):
+class Counting(TurnConnection):
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.set_trace_callback(tick)
@@ -42,6 +44,6 @@ def trace(frame: FrameType, event: str, arg: Any) -> Any:
 
 
 _connect = sqlite3.connect
-sqlite3.connect = lambda *args, **settings: _connect(*args, factory=Counting, **settings)
+sqlite3.connect = lambda *args, **settings: _connect(*args, **{**settings, "factory": Counting})
 sys.settrace(trace)
 runpy.run_path(example, run_name="__main__")

@@ -36,7 +36,7 @@ def bys(server) -> list[str]:
 @pytest.mark.parametrize("leg", [HELD, SILENT], ids=["body", "head"])
 async def test_a_path_that_holds_a_stream_back_gives_way_to_long_polls(face, leg: Leg) -> None:
     """Promise 10: twice connected and nothing came while the status knows more; told once, and nothing is lost or doubled."""
-    server, args = in_memory(story=STORY, legs=[leg] * 100)
+    server, args = in_memory(inline=True, story=STORY, legs=[leg] * 100)
     facts = Facts()
     async with face.client(journal=":memory:", **args, observer=facts) as client:
         run = await client.start("work", key="k")
@@ -50,7 +50,7 @@ async def test_a_path_that_holds_a_stream_back_gives_way_to_long_polls(face, leg
 
 async def test_the_stream_is_tried_again_and_kept_once_it_is_good(face) -> None:
     """Promise 10: the laptop left that network; after five minutes of long polls the stream is asked again, later each time."""
-    server, args = in_memory(story=STORY, legs=[HELD, HELD, HELD])
+    server, args = in_memory(inline=True, story=STORY, legs=[HELD, HELD, HELD])
     async with face.client(journal=":memory:", **args) as client:
         run = await client.start("work", key="k")
         await collected(run)
@@ -66,7 +66,7 @@ async def test_the_stream_is_tried_again_and_kept_once_it_is_good(face) -> None:
 
 async def test_one_lost_wake_up_is_no_buffering_path(face) -> None:
     """Promise 10: a server that forgot to send once is asked again by a stream."""
-    server, args = in_memory(story=STORY[-5:], legs=[HELD])
+    server, args = in_memory(inline=True, story=STORY[-5:], legs=[HELD])
     facts = Facts()
     async with face.client(journal=":memory:", **args, observer=facts) as client:
         await collected(await client.start("work", key="k"))

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from client_stage import Facts, collected, sequences
-from reattach.testing import Seams, VirtualClock, Wire, frames, told
+from reattach.testing import InlineWriter, Seams, VirtualClock, Wire, frames, told
 from reattach.testing.memory_server import URL
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 async def following(face, wire: Wire, clock: VirtualClock):
     facts = Facts()
     async with face.client(
-        URL, ":memory:", transport=wire, observer=facts, _seams=Seams(clock=lambda: clock)
+        URL, ":memory:", transport=wire, observer=facts, _seams=Seams(clock=lambda: clock, writer=InlineWriter)
     ) as client:
         yield client, facts
 

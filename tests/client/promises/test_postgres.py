@@ -9,7 +9,7 @@ from client_stage import collected, in_memory, sequences
 from postgres_proxy import Proxy
 from postgres_stage import database
 from reattach import errors
-from reattach.runtime import engine
+from reattach.runtime import leases
 from reattach.stores.leases import current_holder
 from reattach.stores.postgres import line
 from reattach.testing.memory_server import URL
@@ -80,7 +80,7 @@ async def test_a_host_that_is_silent_is_replaced_and_writes_nothing_more(face, d
         return current_holder(client)._replace(host="silent.example", boot="another")
 
     async with face.client(journal=database.url, **stage) as here:
-        monkeypatch.setattr(engine, "current_holder", elsewhere)
+        monkeypatch.setattr(leases, "current_holder", elsewhere)
         async with face.client(journal=database.url, **stage) as silent:
             run = await silent.start("work", key="k")
             monkeypatch.undo()

@@ -13,6 +13,7 @@ import sys
 
 from reattach.stores.base import Intent
 from reattach.stores.sqlite import SqliteStore
+from reattach.stores.sqlite.transaction import TurnConnection
 from reattach.testing.stores import PROFILE, SERVER, begun, events, gap
 
 _path, _at, _step = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -27,7 +28,7 @@ def _tick(*_: object) -> int:
     return 0
 
 
-class Counting(sqlite3.Connection):
+class Counting(TurnConnection):
     def __init__(self, *args: object, **settings: object) -> None:
         super().__init__(*args, **settings)
         self.set_trace_callback(_tick)
@@ -35,7 +36,7 @@ class Counting(sqlite3.Connection):
 
 
 _connect = sqlite3.connect
-sqlite3.connect = lambda *args, **settings: _connect(*args, factory=Counting, **settings)
+sqlite3.connect = lambda *args, **settings: _connect(*args, **{**settings, "factory": Counting})
 
 
 def told(line: str) -> None:

@@ -8,6 +8,7 @@ import sqlite3
 import sys
 
 from reattach.stores.sqlite import SqliteStore
+from reattach.stores.sqlite.transaction import TurnConnection
 
 _path, _at = sys.argv[1], int(sys.argv[2])
 _count = 0
@@ -20,14 +21,14 @@ def _tick(_: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-class Counting(sqlite3.Connection):
+class Counting(TurnConnection):
     def __init__(self, *args: object, **settings: object) -> None:
         super().__init__(*args, **settings)
         self.set_trace_callback(_tick)
 
 
 _connect = sqlite3.connect
-sqlite3.connect = lambda *args, **settings: _connect(*args, factory=Counting, **settings)
+sqlite3.connect = lambda *args, **settings: _connect(*args, **{**settings, "factory": Counting})
 
 store = SqliteStore(_path)
 store.open()
