@@ -63,10 +63,14 @@ def test_the_updating_line_stands_below_the_text_and_counts_down():
 )
 @example(texts=["abcde", "fgh"], columns=5, rows=12)  # the text ends in the last column
 @example(texts=["ab"] * 9, columns=5, rows=3)  # the text ends in the last row
+@example(texts=["a\n", "\n ", ""], columns=5, rows=3)  # blank lines where the screen has scrolled
 def test_the_updating_line_never_harms_the_text(texts, columns, rows):
     """Drawn after every piece, at any column and at the bottom of the screen: what is left is the text alone."""
     stage, plain = Stage(columns, rows), Screen(columns, rows)
-    for text in texts:
+    for text in [
+        *texts,
+        "end",
+    ]:  # a screen's text has no blank lines at its end: the two would be compared at different rows
         stage.people.connection(WAITING)
         stage.after(0.1)
         stage.people.connection(LIVE)

@@ -112,7 +112,7 @@ async def test_a_run_that_was_only_waited_for_counts_as_applied(face, store, ser
 
 async def test_only_what_ended_long_enough_ago_goes(face):
     """The age of a run is counted from its end."""
-    _, args = in_memory()
+    _, args = in_memory(inline=True, jumps=False)
     now = args["_seams"].clock().time
     ages = [100.0]
     store = MemoryStore(wall=lambda: now() - ages[-1])
