@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import struct
 from contextlib import closing
 from pathlib import Path
 
@@ -195,6 +196,19 @@ def test_a_file_that_never_was_a_journal_is_left_where_it_is(tmp_path, content):
         SqliteStore(path).open()
     assert path.read_bytes() == content
     assert [each.name for each in tmp_path.iterdir() if "notes" in each.name] == ["notes.txt"]
+
+
+def test_a_file_whose_maker_died_in_its_first_page_is_a_new_journal(path, tmp_path):
+    """SQLite's rollback journal beside it says that the file was empty before: nothing was lost, nothing is put aside."""
+    new = tmp_path / "new.db"
+    new.write_bytes(path.read_bytes()[:2048])
+    head = bytes.fromhex("d9d505f920a163d7") + struct.pack(">IIIII", 0, 7, 0, 512, 4096)  # no page kept, of none before
+    new.with_name("new.db-journal").write_bytes(head.ljust(512, b"\0"))
+    store = SqliteStore(new)
+    store.open()
+    assert store.rows(SERVER, PROFILE) == []
+    store.close()
+    assert not list(tmp_path.glob("new.db.damaged-*"))
 
 
 def test_a_removed_journal_is_a_new_one_whatever_marks_it_left(path):

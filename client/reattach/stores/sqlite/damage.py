@@ -38,8 +38,9 @@ def lost_before_opening(path: Path) -> str:
     size = path.stat().st_size if path.exists() else 0
     if size > 1:  # SQLite takes a file of one byte for an empty one, too
         said = _said_size(path)
-        # With a log, pages may be in it alone.
-        return f"cut off at byte {size}, it had {said} bytes" if size < said and not _size(path, "-wal") else ""
+        # With a log, pages may be in it alone; with a rollback journal, whoever made the file died, and SQLite undoes it.
+        whole = size >= said or _size(path, "-wal") or _size(path, "-journal")
+        return "" if whole else f"cut off at byte {size}, it had {said} bytes"
     if _size(path, "-wal"):
         return "empty, though its write-ahead log is not"
     if path.exists() and _size(path, "-marks"):
