@@ -7,11 +7,13 @@ face behind the same awaited names, calling it in the test's own thread. What ru
 import asyncio
 import concurrent.futures
 import inspect
+import pathlib
+import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from typing import Any
 
 import anyio
@@ -266,6 +268,12 @@ def held(server: MemoryServer, args: dict[str, Any]) -> None:
 
     server.attached = attached
     clock.hold()
+
+
+def sent_long_ago(journal: pathlib.Path) -> None:
+    """Make every intent of a SQLite journal older than any server remembers a key."""
+    with closing(sqlite3.connect(journal)) as connection, connection:
+        connection.execute("UPDATE reattach_runs SET sent_at = '2025-01-01T00:00:00.000000Z'")
 
 
 async def collected(

@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from client_stage import collected, in_memory, sequences
+from client_stage import collected, in_memory, sent_long_ago, sequences
 from reattach import Policy, errors
 from reattach.testing import Trip
 
@@ -121,9 +121,7 @@ async def test_an_old_intent_is_looked_up_and_never_sent_again(face, journal):
     async with face.client(journal=journal, **args) as client:
         with pytest.raises(errors.ReconnectExhausted):
             await client.start("work", key="k")
-    with sqlite3.connect(journal) as connection:
-        connection.execute("UPDATE reattach_runs SET sent_at = '2025-01-01T00:00:00.000000Z'")
-    connection.close()
+    sent_long_ago(journal)
     server, args = in_memory()
     async with face.client(journal=journal, **args) as client:
         with pytest.raises(errors.AmbiguousOutcome, match="It was not repeated"):
@@ -140,9 +138,7 @@ async def test_how_long_a_key_is_remembered_is_the_servers_word(face, journal, d
     async with face.client(journal=journal, **args) as client:
         with pytest.raises(errors.ReconnectExhausted):
             await client.start("work", key="k")
-    with sqlite3.connect(journal) as connection:
-        connection.execute("UPDATE reattach_runs SET sent_at = '2025-01-01T00:00:00.000000Z'")
-    connection.close()
+    sent_long_ago(journal)
     server, args = in_memory()
     server.key_retention_ms = days and days * 86_400_000
     async with face.client(journal=journal, **args) as client:
@@ -162,9 +158,7 @@ async def test_an_old_intent_that_cannot_be_looked_up_says_so(face, journal):
     async with face.client(url, journal, policy=Policy(give_up_after=0.05, **quick)) as client:
         with pytest.raises(errors.ReconnectExhausted):
             await client.start("work", key="k")
-    with sqlite3.connect(journal) as connection:
-        connection.execute("UPDATE reattach_runs SET sent_at = '2025-01-01T00:00:00.000000Z'")
-    connection.close()
+    sent_long_ago(journal)
     async with face.client(url, journal, policy=Policy(give_up_after=None, **quick)) as client:
         with pytest.raises(errors.AttachError, match="did not answer about the start with key 'k'"):
             await client.start("work", key="k")

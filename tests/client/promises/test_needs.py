@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from client_stage import collected, in_memory
+from client_stage import collected, in_memory, sent_long_ago
 from reattach import Policy, Status, errors, profiles
 from reattach.stores import SqliteStore, open_store
 from reattach.testing import Beat, Trip
@@ -189,9 +189,7 @@ async def test_a_start_that_is_found_after_all_needs_nobody(face, journal):
     async with face.client(journal=journal, **args) as client:
         with pytest.raises(errors.ReconnectExhausted):
             await client.start("work", key="k")
-    with sqlite3.connect(journal) as connection:
-        connection.execute("UPDATE reattach_runs SET sent_at = '2025-01-01T00:00:00.000000Z'")
-    connection.close()
+    sent_long_ago(journal)
     server, args = in_memory()
     async with face.client(journal=journal, **args) as client:
         with pytest.raises(errors.AmbiguousOutcome):
@@ -209,9 +207,7 @@ async def test_an_old_response_is_looked_up_and_never_sent_again(face, journal):
         (action,) = (await run.wait()).required_actions
         with pytest.raises(errors.ReconnectExhausted):
             await run.respond(action.approve())
-    with sqlite3.connect(journal) as connection:
-        connection.execute("UPDATE reattach_runs SET sent_at = '2025-01-01T00:00:00.000000Z'")
-    connection.close()
+    sent_long_ago(journal)
     server, args = in_memory(story=[PAUSE])
     server.create("k", b'{"input":"work"}')
     async with face.client(journal=journal, **args) as client:
