@@ -51,9 +51,7 @@ def admit(arrival: Arrival, admitted: Mark, known: Sequence[Identity], *, contig
         return _old(arrival, sequence, known)
     if contiguous and sequence != admitted.sequence + 1:
         return Verdict.HOLE
-    if arrival.prev_id == admitted.id or _follows(arrival.prev_id, admitted):
-        return Verdict.NEXT
-    return Verdict.DIVERGED
+    return Verdict.NEXT if _follows(arrival.prev_id, admitted) else Verdict.DIVERGED
 
 
 def leading(arrivals: Sequence[Arrival], admitted: Mark) -> int:

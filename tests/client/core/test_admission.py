@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client.core.scripts import bare, event, mark
-from reattach.core.admission import Verdict, admit
+from reattach.core.admission import Verdict, admit, leading
 from reattach.core.messages import UNSTATED, Known, Mark
 
 KNOWN: Known = tuple((number, f"a{number}", f"a{number}".encode()) for number in (3, 4, 5))
@@ -99,3 +99,35 @@ def test_any_order_of_a_log_yields_its_prefix_once(numbers: list[int]) -> None:
             known = (*known, (number, f"a{number}", f"a{number}".encode()))
             admitted.append(number)
     assert admitted == list(range(1, len(admitted) + 1))
+
+
+CHANGES = st.sampled_from(["none", "number", "previous", "epoch", "no number", "no epoch", "end"])
+
+
+@given(st.lists(CHANGES, max_size=8), st.integers(0, 3), st.booleans())
+def test_what_leads_a_read_is_what_would_be_admitted_one_by_one(changes: list[str], at: int, known: bool) -> None:
+    """The quick look at a read says next of nothing that `admit` would not; and of all of a read that is as it should be."""
+    arrivals = []
+    for number, change in enumerate(changes, at + 1):
+        arrival = event(number, end=change == "end")
+        match change:
+            case "number":
+                arrival = arrival._replace(sequence=number + 1)
+            case "previous":
+                arrival = arrival._replace(prev_id="b")
+            case "epoch":
+                arrival = arrival._replace(epoch="e2")
+            case "no number":
+                arrival = arrival._replace(sequence=None)
+            case "no epoch":
+                arrival = arrival._replace(epoch=None)
+        arrivals.append(arrival)
+    admitted = mark(at) if known else Mark()
+    count = leading(arrivals, admitted)
+    for arrival in arrivals[:count]:
+        assert admit(arrival, admitted, (), contiguous=True) is Verdict.NEXT
+        admitted = Mark(admitted.position + 1, arrival.epoch, arrival.sequence or 0, arrival.id, arrival.cursor)
+    ends = [place for place, change in enumerate(changes, 1) if change == "end"]
+    assert not ends or count <= ends[0], "nothing follows a settling event"
+    if known and at and set(changes) <= {"none"}:
+        assert count == len(changes)

@@ -97,10 +97,8 @@ class SqliteTransaction:
             connection = self._connection
             connection.turn = False
             connection.set_authorizer(None)
-            connection.row_factory, connection.text_factory = (
-                None,
-                str,
-            )  # what it set is neither for us nor for the next one
+            # What it set is neither for us nor for the next one.
+            connection.row_factory, connection.text_factory = None, str
             try:
                 self._finish(position)
             finally:
