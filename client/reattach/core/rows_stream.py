@@ -212,6 +212,7 @@ def _commit(
         missing=0,
         barred=False,
         foreign=0,
+        garbled=0,
         settled=None,
         owed=0,
         withheld=0,
@@ -318,10 +319,16 @@ def refused_the_cursor(s: State, given: Refused, fx: Effects) -> State | None:
 
 @row(Refused, "attaching", "live")
 def refused_by_another_protocol(s: State, given: Refused, fx: Effects) -> State | None:
-    """A login page, a proxy's error: twice may pass, the third in a row without an attach is for a person."""
-    if given.refusal.why is not Why.FOREIGN or s.foreign + 1 >= FOREIGN_ANSWERS:
+    """A login page, a proxy's error: twice may pass, the third in a row without an attach is for a person.
+
+    So is the third stream in a row that was attached, brought no new event and then what is not the protocol's: an attach does
+    not mend what the server holds at this cursor.
+    """
+    live = s.mode == "live"
+    count = 1 + (s.garbled if live else s.foreign)
+    if given.refusal.why is not Why.FOREIGN or count >= FOREIGN_ANSWERS:
         return None
-    s = s._replace(foreign=s.foreign + 1)
+    s = s._replace(garbled=count) if live else s._replace(foreign=count)
     window, backoff = s.backoff.delayed(s.rules.policy)
     return lose(s._replace(backoff=backoff), fx, given.refusal.detail, window=window)
 

@@ -71,6 +71,7 @@ class State(NamedTuple):
     gapping: bool = False
     resyncs: int = 0
     foreign: int = 0
+    garbled: int = 0
     denied: int = 0
     missing: int = 0
     loops: int = 0

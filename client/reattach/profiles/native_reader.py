@@ -85,6 +85,9 @@ class NativeReader:
 
     def attached(self, data: dict[str, Any]) -> Opened | Refused:
         """Read where the stream begins."""
+        run_id = data.get("run_id")
+        if run_id is not None and run_id != self._run_id:
+            return Refused(Refusal(Why.FOREIGN, f"a stream of another run ({str(run_id)[:80]!r})"))
         cursor = maybe(data, "cursor")
         place = CURSOR.match(cursor) if cursor else None
         epoch = maybe(data, "epoch") or (place[1] if place else None)

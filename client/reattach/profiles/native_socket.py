@@ -139,9 +139,6 @@ class SocketReader:
         return _foreign("an event without id, sequence and type") if found is None else Refused(found)
 
     def _resumed(self, message: dict[str, Any]) -> Told:
-        run_id = message.get("run_id")
-        if run_id is not None and run_id != self._run_id:
-            return _foreign(f"a resume of another run ({str(run_id)[:80]!r})")
         return self._events.attached({"protocol": 1, **message})  # the subprotocol, `reattach.v1`, has named it
 
 

@@ -324,6 +324,9 @@ def refused_by_another_protocol(table: Table) -> None:
     assert talk.mode == "waiting"
     assert talk.tell(RECONNECT, page).mode == "waiting"
     assert talk.tell(RECONNECT, page).failure == "remote_protocol_error"
+    talk = attaching(table).tell(OPENED, page)
+    assert talk.tell(RECONNECT, OPENED, page).mode == "waiting"
+    assert talk.tell(RECONNECT, OPENED, page).failure == "remote_protocol_error", "an attach mends nothing of it"
 
 
 @script

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import reattach
 from client_stage import collected, held, in_memory, sequences
 from reattach.testing import Beat, InlineWriter, Seams, Trip, VirtualClock, Wire, frames, told
 from reattach.testing.answers import CallAnswer
@@ -53,3 +54,43 @@ async def test_a_poll_that_says_nothing_known_is_no_end(face, answer) -> None:
     ) as client:
         assert sequences(await collected(await client.start("work", key="k"))) == [1, 2]
     assert len(wire.calls("POST", "/v1/runs")) == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [frames.block("no json", id="e1.2"), frames.event(2, run_id="run_9"), frames.block('{"id":"x"}', id="e1.2")],
+    ids=["no json", "another run", "no number"],
+)
+async def test_what_is_wrong_at_one_cursor_after_each_attach_is_told_the_third_time(face, wrong: bytes) -> None:
+    """Promises 9 and 12: an attach does not mend what the server holds there; nothing spins, and the journal is intact."""
+    clock = VirtualClock(autojump=True)
+    wire = Wire(clock=clock)
+    wire.on_call("POST", "/v1/runs", told(frames.run_json(), 201))
+    wire.on_call("GET", "/v1/runs/run_1", told(frames.run_json(last=2)))
+    wire.expect_attach(None).send(frames.attached(), frames.event(1), wrong)
+    for _ in range(2):
+        wire.expect_attach("e1.1").send(frames.attached(1), wrong)
+    seen: list[reattach.Event] = []
+    async with face.client(
+        URL, ":memory:", transport=wire, _seams=Seams(clock=lambda: clock, writer=InlineWriter)
+    ) as client:
+        run = await client.start("work", key="k")
+        with pytest.raises(reattach.RemoteProtocolError, match=r"e1\.1"):
+            await collected(run, into=seen)
+    assert sequences(seen) == [1]
+    assert len(wire.attaches()) == 3
+
+
+async def test_a_stream_of_another_run_is_not_read(face) -> None:
+    """Promise 3: a proxy that mixes answers up shows nobody another run's text."""
+    clock = VirtualClock(autojump=True)
+    wire = Wire(clock=clock)
+    wire.on_call("POST", "/v1/runs", told(frames.run_json(), 201))
+    wire.on_call("GET", "/v1/runs/run_1", told(frames.run_json(last=1)))
+    wire.expect_attach(None).send(frames.attached(run_id="run_9"), frames.event(1))
+    wire.expect_attach(None).send(frames.attached(), frames.end(1)).fin()
+    async with face.client(
+        URL, ":memory:", transport=wire, _seams=Seams(clock=lambda: clock, writer=InlineWriter)
+    ) as client:
+        assert [each.kind for each in await collected(await client.start("work", key="k"))] == ["end"]
+    assert len(wire.attaches()) == 2
