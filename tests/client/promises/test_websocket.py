@@ -158,14 +158,16 @@ async def test_another_epoch_is_found_out(face, scripts, journal):
 async def test_a_message_above_the_limit_is_an_error_at_once_and_the_cursor_stays(face, scripts, journal):
     """Promise 12; `Policy.max_event_bytes`. With a higher limit the rest comes, from where it stood."""
     facts = Facts()
+    seen: list[reattach.Event] = []
     async with face.client(ws(scripts), journal, policy=Policy(max_event_bytes=100_000), observer=facts) as client:
         run = await client.start({"scenario": "huge"}, key="k")
         with pytest.raises(errors.RemoteProtocolError, match="larger than 100000 bytes"):
-            await collected(run)
+            await collected(run, into=seen)
     assert facts.count("attach") == 1
     async with face.client(ws(scripts), journal) as client:
         events = await collected(client.attach(run.id))
-        assert ids(events) == logged(scripts, run.id)
+        # The small ones before it may have been handed out by the first client, the last of them not confirmed.
+        assert list(dict.fromkeys(ids([*seen, *events]))) == logged(scripts, run.id)
         assert [event.type for event in events][-2:] == ["report", "run.completed"]
 
 

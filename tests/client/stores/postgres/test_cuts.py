@@ -113,12 +113,12 @@ def test_a_server_that_falls_silent_is_left_for_a_new_session(database, monkeypa
 
 def test_a_server_that_stays_away_fails_the_commit_in_bounded_time(database, monkeypatch):
     """With the address, without the password; and when it is back, the journal goes on where it stood."""
-    monkeypatch.setattr(line, "PATIENCE", 0.5)
     proxy = Proxy(database.server.port)
     with proxy:
         store = PostgresStore(database.through(proxy.port))
         store.open()
         row, lease, _ = begun(store)
+        monkeypatch.setattr(line, "PATIENCE", 0.5)  # not before: a busy server may need longer to begin
 
         def gone() -> Fate:
             proxy.__exit__()
