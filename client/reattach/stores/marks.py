@@ -29,8 +29,7 @@ _HEAD = Struct("<16s16sI")
 _BODY = Struct("<QQQ")
 _SLOT = Struct("<QQQI")
 _SLOT_BYTES = 32
-_TOKEN = Struct("<Q")
-_TOKEN_AT = 8  # in a slot, behind the incarnation
+_TOKENS = Struct("<8xQ24xQ")  # of both slots of a pair
 _PAIR_BYTES = 2 * _SLOT_BYTES
 _HEAD_BYTES = 64
 _GROWTH = 1 << 16  # bytes: a thousand leases
@@ -69,9 +68,8 @@ class Slots:
 
     def _overtaken(self) -> bool:
         """Whether a later owner's token is here."""
-        at, token = self._at + _TOKEN_AT, self._token
-        first, second = _TOKEN.unpack_from(self._map, at)[0], _TOKEN.unpack_from(self._map, at + _SLOT_BYTES)[0]
-        return bool(first > token or second > token)
+        first, second = _TOKENS.unpack_from(self._map, self._at)
+        return bool(first > self._token or second > self._token)
 
     def note(self, position: int) -> None:
         """Note a position, if it is a later one. About a microsecond; waits for nothing but another `note`."""
