@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from reattach_mockserver.scenarios.ready import READY, about, load_ready
+
 _BAD_ARGUMENTS = 64
 _NOT_KNOWN = 3
 _INTERRUPTED, _TERMINATED = 130, 143
@@ -40,9 +42,20 @@ class _Wrong(Exception):
 def serve(subparsers: "argparse._SubParsersAction[Any]") -> None:
     """Add the subcommand `serve` to a command line; its `run` takes the arguments and returns the exit code."""
     parser = subparsers.add_parser(
-        "serve", help="run the reference server", description="Serve scenarios and recordings as resumable runs."
+        "serve",
+        help="run the reference server",
+        description="Serve scenarios and recordings as resumable runs.",
+        epilog=_ready(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_arguments(parser)
+
+
+def _ready() -> str:
+    """Return the lines of the help that tell what can be played without a file."""
+    width = max(map(len, READY)) + 2
+    told = 'ready to be played, by {"input": {"scenario": NAME}} or --scenario NAME:'
+    return "\n".join([told, *(f"  {name:<{width}}{about(name)}" for name in READY)])
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +70,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="what runs play; the last one is the default",
+        help="what runs play, a file or the name of a ready one; the last is the default",
     )
     parser.add_argument(
         "--recording", action=_Play, nargs="+", metavar="FILE", help="a real service's events, one a line, as a run"
@@ -128,7 +141,6 @@ def _run(args: argparse.Namespace) -> int:
 def _settings(args: argparse.Namespace) -> Any:
     from reattach_mockserver.library import Library
     from reattach_mockserver.scenarios.errors import RecordingError, ScenarioError
-    from reattach_mockserver.scenarios.parse import load_script
     from reattach_mockserver.scenarios.recording import load_recording
     from reattach_mockserver.settings import Playable, Settings
 
@@ -136,7 +148,7 @@ def _settings(args: argparse.Namespace) -> Any:
     default = "hello"
     for kind, path in args.play:
         try:
-            playable = load_script(path) if kind == "scenario" else load_recording(path)
+            playable = _scenario(path) if kind == "scenario" else load_recording(path)
         except (ScenarioError, RecordingError) as error:
             raise _Wrong(str(error)) from error
         given.pop(playable.name, None)
@@ -151,6 +163,13 @@ def _settings(args: argparse.Namespace) -> Any:
         seed=args.seed,
         kill=partial(os.kill, os.getpid(), signal.SIGKILL),
     )
+
+
+def _scenario(place: str) -> Any:
+    """Read a file; a ready scenario where there is none and its name is meant."""
+    from reattach_mockserver.scenarios.parse import load_script
+
+    return load_ready(place) if place in READY and not Path(place).exists() else load_script(place)
 
 
 def _log(place: str) -> Any:
@@ -232,7 +251,11 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `serve` on its own, without the other commands."""
-    parser = _Parser(prog="python -m reattach_mockserver.cli")
+    parser = _Parser(
+        prog="python -m reattach_mockserver.cli",
+        epilog=_ready(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     _add_arguments(parser)
     args = parser.parse_args(argv)
     return run(args)

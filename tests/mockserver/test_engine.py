@@ -10,7 +10,6 @@ from reattach_mockserver.engine.engine import UnknownScript
 from reattach_mockserver.logs.base import LogUnavailable
 from reattach_mockserver.logs.memory import MemoryLog
 from reattach_mockserver.logs.sqlite import SqliteLog
-from reattach_mockserver.scenarios.ready import READY, load_ready
 from reattach_mockserver.scenarios.recording import load_recording
 from reattach_mockserver.scenarios.script import (
     Action,
@@ -361,13 +360,6 @@ async def test_expire_to_keeps_from_there_on(sites):
     )
     run = await site.settled()
     assert (run["first_sequence"], run["last_sequence"]) == (4, 5)
-
-
-@pytest.mark.parametrize("name", [name for name in READY if name not in ("quiet", "cancel-me", "burst")])
-async def test_ready_scenarios_play_to_their_end(sites, name):
-    site = await sites(load_ready(name), limits=Limits(event_bytes=32 << 20))
-    run = await site.settled()
-    assert run["status"] in ("completed", "failed", "requires_action")
 
 
 async def test_a_recording_is_played_as_a_run(sites, tmp_path):
