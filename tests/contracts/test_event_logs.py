@@ -274,6 +274,17 @@ async def test_the_limit_on_runs_counts_those_that_have_not_settled(log: EventLo
     assert log.unfinished("q") == ()
 
 
+async def test_all_runs_are_listed_oldest_first_a_page_at_a_time(log: EventLog) -> None:
+    """Of every principal, settled or not; numbers have no holes, so a page goes on after the last one's."""
+    for name, principal in (("a", "p"), ("b", "q"), ("c", "p")):
+        await log.create(a_run(name, principal=principal), [an_entry("created", run=name)])
+    await log.append("run_a", 1, [an_entry("end", status="completed")])
+    first = log.runs(0, 2)
+    assert [(run.id, run.number, run.status) for run in first] == [("run_a", 1, "completed"), ("run_b", 2, "queued")]
+    assert [run.id for run in log.runs(first[-1].number, 2)] == ["run_c"]
+    assert log.runs(3, 2) == ()
+
+
 async def test_a_new_run_lets_a_paused_ones_actions_lapse(log: EventLog) -> None:
     run = await created(log, "a", session="s")
     await log.append("run_a", run.writer, [an_entry("pause", status="requires_action")])

@@ -278,6 +278,9 @@ class EventLog(Protocol):
     def session_runs(self, principal: str, session_id: str, after: int, limit: int) -> tuple[RunRecord, ...]:
         """Return the session's runs whose number is above `after`, oldest first."""
 
+    def runs(self, after: int, limit: int) -> tuple[RunRecord, ...]:
+        """Return the runs of all principals whose number is above `after`, oldest first: for whoever tests, not for a face."""
+
     def unfinished(self, principal: str | None = None) -> tuple[RunRecord, ...]:
         """Return the runs that have not settled, oldest first; of all principals if None."""
 

@@ -9,6 +9,7 @@ import dataclasses
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 
 from reattach_mockserver.event import SETTLED, Entry, Operation, Stored
 from reattach_mockserver.logs.advance import advance, pinned, renewed, trimmed
@@ -234,6 +235,10 @@ class MemoryLog:
         _, ids = self._sessions.get((principal, session_id), (None, []))
         records = (self._runs[run_id].record for run_id in ids)
         return tuple(record for record in records if record.number > after)[:limit]
+
+    def runs(self, after: int, limit: int) -> tuple[RunRecord, ...]:
+        # Numbers are given in the order in which the runs came, from 1, and no run goes.
+        return tuple(held.record for held in islice(self._runs.values(), after, after + limit))
 
     def unfinished(self, principal: str | None = None) -> tuple[RunRecord, ...]:
         records = (held.record for held in self._active.values())

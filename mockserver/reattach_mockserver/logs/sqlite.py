@@ -311,6 +311,10 @@ class SqliteLog:
         )
         return tuple(RunRecord(*row) for row in rows)
 
+    def runs(self, after: int, limit: int) -> tuple[RunRecord, ...]:
+        rows = self._reader.execute(f"{RUN} WHERE number > ? ORDER BY number LIMIT ?", (after, limit))
+        return tuple(RunRecord(*row) for row in rows)
+
     def unfinished(self, principal: str | None = None) -> tuple[RunRecord, ...]:
         mine = "" if principal is None else " AND principal = ?"
         rows = self._reader.execute(
