@@ -15,7 +15,7 @@ import json
 import types
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from reattach_chaos.history import case, client, truth, wire
 from reattach_chaos.history.history import History
@@ -126,7 +126,7 @@ def _taken(value: Any, hint: Any, kind: str, name: str) -> Any:
 
 def _fits(value: Any, hint: Any) -> bool:
     match get_origin(hint):
-        case types.UnionType:
+        case origin if origin is types.UnionType or origin is Union:  # the second, where a Literal is a part
             return any(_fits(value, each) for each in get_args(hint))
         case origin if origin is Literal:
             return value in get_args(hint)
