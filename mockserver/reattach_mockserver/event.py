@@ -39,16 +39,21 @@ def json_text(value: Any) -> str:
     return text
 
 
+class EventTooLarge(Exception):
+    """An event that was to be appended is above the limit; nothing was."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """What an event tells of an effect: that it may happen from here on (`pending`), or that it will not (`failed`).
+    """What an event tells of an effect.
 
+    It may happen from here on (`pending`), it will not (`failed`), or nobody can tell whether it did (`unknown`).
     `waits`: it is for an answer; `reversible` None: not known before it is called.
     """
 
     id: str
     tool: str
-    status: Literal["pending", "failed"] = "pending"
+    status: Literal["pending", "failed", "unknown"] = "pending"
     reversible: bool | None = None
     external: bool = False
     waits: bool = False

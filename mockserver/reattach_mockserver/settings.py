@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from reattach_mockserver.bearer import Tokens
+from reattach_mockserver.engine.work import Work
 from reattach_mockserver.logs.base import EventLog
 from reattach_mockserver.logs.memory import MemoryLog
 from reattach_mockserver.moment import now_ms
@@ -16,7 +17,7 @@ from reattach_mockserver.scenarios.recording import Recording
 from reattach_mockserver.scenarios.script import Limits as ScriptLimits
 from reattach_mockserver.scenarios.script import LineEnd, Script
 
-Playable: TypeAlias = Script | Recording
+Playable: TypeAlias = Script | Recording | Work
 """What a run can play."""
 
 
@@ -51,10 +52,12 @@ class Hooks:
     """Moments that a test can hold still.
 
     `replayed(run_id, sequence)`: a reader has read the log to its end and not yet begun to wait for more. What is
-    appended while it is awaited lies exactly between replay and live.
+    appended while it is awaited lies exactly between replay and live. `reached(run_id, point)`: a plug-in's work has come
+    to a point between two steps; None costs nothing.
     """
 
     replayed: Callable[[str, int], Awaitable[None]] = _nothing
+    reached: Callable[[str, str], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,8 @@ import pytest
 from reattach_mockserver.event import Entry, Operation
 from reattach_mockserver.logs.base import (
     Answers,
+    Claim,
+    ClaimLost,
     Effect,
     EventLog,
     NotAnswered,
@@ -504,6 +506,82 @@ async def test_a_side_effect_counts_once_however_often_it_is_tried(log: EventLog
     assert [done.operation_id for done in log.effects("run_a")] == ["op_1", "op_2"]
     counts = log.counts()
     assert (counts.effects, counts.effect_attempts) == (2, 3)
+
+
+async def test_a_claim_voids_every_claim_before_it(log: EventLog) -> None:
+    """RS-46: whoever slept through its replacement finds its late effect refused, before the other's effect and after it."""
+    run = await created(log)
+    late = await log.claim("run_a", run.writer, "op")
+    now = await log.claim("run_a", run.writer, "op")
+    assert (late.number, now.number, late.done, now.done) == (1, 2, None, None)
+    effect = Effect("run_a", "op", "charge", reversible=False, result='"mine"')
+    for number in (0, late.number):
+        with pytest.raises(ClaimLost):
+            await log.perform(replace(effect, result='"late"'), claim=number)
+    assert (log.effects("run_a"), log.counts().effect_attempts) == ((), 0)
+    assert (await log.perform(effect, claim=now.number)).result == '"mine"'
+    with pytest.raises(ClaimLost):
+        await log.perform(replace(effect, result='"late"'), claim=late.number)
+    assert log.effects("run_a") == (effect,)
+    assert (await log.perform(effect, claim=now.number)).attempts == 2, "an answer that was lost is asked for again"
+
+
+async def test_what_is_done_cannot_be_claimed(log: EventLog) -> None:
+    """RS-45: the claim returns the effect that stands, and voids nothing."""
+    run = await created(log)
+    claim = await log.claim("run_a", run.writer, "op")
+    effect = await log.perform(Effect("run_a", "op", "charge", reversible=False, result="1"), claim=claim.number)
+    assert await log.claim("run_a", run.writer, "op") == Claim("op", 1, effect)
+    plain = await log.perform(Effect("run_a", "never_claimed", "mail", reversible=True))
+    assert await log.claim("run_a", run.writer, "never_claimed") == Claim("never_claimed", 0, plain)
+
+
+async def test_only_the_runs_writer_claims_and_only_while_it_goes_on(log: EventLog) -> None:
+    run = await created(log)
+    taken = await log.take_over("run_a")
+    with pytest.raises(WriterLost):
+        await log.claim("run_a", run.writer, "op")
+    await log.append("run_a", taken.writer, [an_entry("end", status="completed")])
+    with pytest.raises(RunSettled):
+        await log.claim("run_a", taken.writer, "op")
+    other = await created(log, "b")
+    assert (await log.claim("run_b", other.writer, "op")).number == 1, "refused claims left nothing; runs do not meet"
+
+
+async def test_claims_survive_and_a_lost_tail_takes_none_back(log: EventLog) -> None:
+    run = await created(log)
+    await log.append("run_a", run.writer, [an_entry("call")])
+    await log.claim("run_a", run.writer, "op")
+    await log.close()
+    await log.open()
+    renewed = await log.renew("run_a", keep=1)
+    assert (await log.claim("run_a", renewed.writer, "op")).number == 2
+
+
+async def test_many_claims_at_once_leave_one_that_holds(log: EventLog) -> None:
+    run = await created(log)
+    claims = await asyncio.gather(*(log.claim("run_a", run.writer, "op") for _ in range(9)))
+    assert sorted(claim.number for claim in claims) == list(range(1, 10))
+    effect = Effect("run_a", "op", "charge", reversible=False)
+    done = await asyncio.gather(*(log.perform(effect, claim=claim.number) for claim in claims), return_exceptions=True)
+    assert sorted(type(each).__name__ for each in done) == ["ClaimLost"] * 8 + ["Effect"]
+
+
+async def test_what_a_run_was_asked_is_kept(log: EventLog) -> None:
+    run, _ = await log.create(replace(a_run(), input='{"text":"x"}'), [an_entry("created")])
+    assert log.run("run_a") == run
+    assert run.input == '{"text":"x"}'
+
+
+async def test_an_operation_may_stand_as_unknown(log: EventLog) -> None:
+    run = await created(log)
+    told = Operation(id="op", tool="charge", reversible=False)
+    for status in ("pending", "unknown"):
+        entry = replace(an_entry(status), operation=replace(told, status=status))  # type: ignore[arg-type]  # both are words of it
+        await log.append("run_a", run.writer, [entry])
+    found = log.operation("p", "op")
+    assert found is not None
+    assert found.status == "unknown"
 
 
 async def test_the_first_event_since_a_moment_is_found(log: EventLog) -> None:

@@ -1,6 +1,6 @@
 """Fixtures of the server's tests; the stage itself is `mockserver_stage.py`."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -8,6 +8,7 @@ import pytest
 
 from mockserver_stage import OPEN, QUICK, Site
 from reattach_mockserver.app import create_app
+from reattach_mockserver.engine.work import Work
 from reattach_mockserver.library import Library
 from reattach_mockserver.logs.base import EventLog
 from reattach_mockserver.logs.memory import MemoryLog
@@ -33,9 +34,11 @@ async def sites() -> AsyncIterator[Sites]:
     """Return a maker of sites, to be awaited; takes scripts, the first is the default, and settings."""
     opened: list[Site] = []
 
-    async def make(*scripts: Script, root_path: str = "", **settings: Any) -> Site:
+    async def make(
+        *scripts: Script, root_path: str = "", works: Mapping[str, Work] | None = None, **settings: Any
+    ) -> Site:
         scripts = scripts or (QUICK, OPEN)
-        library = Library({script.name: script for script in scripts})
+        library = Library({script.name: script for script in scripts}).including(works or {})
         app = create_app(Settings(scripts=library, default=scripts[0].name, **settings))
         await app.engine.start()
         site = Site(app, root_path)

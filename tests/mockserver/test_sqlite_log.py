@@ -205,4 +205,4 @@ async def test_a_file_of_an_older_schema_is_carried_on(tmp_path):
         assert log.counts().effects == 1
         await log.close()
     with contextlib.closing(sqlite3.connect(path)) as now:
-        assert now.execute("PRAGMA user_version").fetchone() == (2,)
+        assert now.execute("PRAGMA user_version").fetchone() == (3,)

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from reattach_mockserver.engine.work import Asking, Work, is_work, release_of_work
 from reattach_mockserver.logs.base import Answers, NotAnswered, RunRecord
 from reattach_mockserver.logs.pause import answered, pause_of, release_of, resolution_by, responses_of
 from reattach_mockserver.scenarios.expand import Decision, ask_at
 from reattach_mockserver.scenarios.recording import Recording
-from reattach_mockserver.scenarios.script import Action
+from reattach_mockserver.scenarios.script import Action, Script
 from reattach_mockserver.settings import Playable
 
 Response: TypeAlias = dict[str, Any]
@@ -101,12 +102,12 @@ def _not_answered(code: str, paused: RunRecord) -> NotContinued:
 
 def _check_fresh(paused: RunRecord, given: dict[str, Response], at: int, playable: Playable | None) -> None:
     """Find out that what was approved is still what would be done, by the release that asked for it."""
-    asked = _asked(paused, playable)
     approved = [action for action in _actions(paused) if given[action["id"]].get("decision") == "approve"]
+    asked = _actions_of_work(paused, playable) if is_work(playable) else _asked(paused, playable)
     if asked is None:
         every = [action["id"] for action in _actions(paused)]
         raise NotContinued("approval_stale", "what the run asked for is part of its scenario no more", action_ids=every)
-    release = release_of(paused, at)
+    release = (release_of_work(playable) if is_work(playable) else None) or release_of(paused, at)
     if release != paused.release:
         stale, why = approved, f"release {release!r} has taken over since the approval was asked for"
     else:
@@ -117,12 +118,22 @@ def _check_fresh(paused: RunRecord, given: dict[str, Response], at: int, playabl
         raise NotContinued("approval_stale", why, action_ids=ids, release=release)
 
 
+def _actions_of_work(paused: RunRecord, work: Work) -> Sequence[Action]:
+    """Return what a plug-in paused for, as far as it would still do it."""
+    still = work.asks if isinstance(work, Asking) else lambda action: True
+    return tuple(
+        Action(id=action["id"], tool=action["tool"], kind=action["kind"], arguments=action["arguments"])
+        for action in _actions(paused)
+        if still(action)
+    )
+
+
 def _asked(paused: RunRecord, playable: Playable | None) -> Sequence[Action] | None:
     pause = pause_of(paused)
-    if playable is None or pause is None:
-        return None
     if isinstance(playable, Recording):
         return playable.ending.actions or None
+    if not isinstance(playable, Script) or pause is None:
+        return None
     try:
         return ask_at(playable, pause.path).actions
     except KeyError:

@@ -5,21 +5,20 @@ by tests/mockserver/test_create.py and test_continue.py.
 """
 
 from contextlib import suppress
+from dataclasses import replace
 
 from reattach_mockserver.engine.continuation import judge, not_continued
 from reattach_mockserver.engine.draft import Draft, NewRun, draft_continuation, draft_run
 from reattach_mockserver.engine.identity import Names
 from reattach_mockserver.engine.score import limits_for
+from reattach_mockserver.engine.work import is_work
+from reattach_mockserver.event import EventTooLarge, json_text
 from reattach_mockserver.logs.base import EventLog, LogUnavailable, NotAnswered, RunRecord
 from reattach_mockserver.moment import DETERMINISTIC_START_MS, moment
 from reattach_mockserver.scenarios.recording import Recording
 from reattach_mockserver.settings import Settings
 
 _ATTEMPTS = 3
-
-
-class EventTooLarge(Exception):
-    """A create was refused: what it brings would make an event above the limit."""
 
 
 class Creation:
@@ -59,10 +58,17 @@ class Creation:
         now = self._settings.now()
         created_at = moment(DETERMINISTIC_START_MS if self._settings.deterministic else now)
         if new.continues is None:
-            return draft_run(new, names, created_at, now)
+            return self._with_input(draft_run(new, names, created_at, now), new)
         paused = self._paused(new)
         judge(paused, new.responses, new.answers(now), self._settings.scripts.get(paused.script))
-        return draft_continuation(new, names, created_at, now, paused, self._script_after(paused))
+        draft = draft_continuation(new, names, created_at, now, paused, self._script_after(paused))
+        return self._with_input(draft, new)
+
+    def _with_input(self, draft: Draft, new: NewRun) -> Draft:
+        """Keep what a plug-in is asked for; a script or a recording asks for nothing more."""
+        if new.input is None or not is_work(self._settings.scripts.get(draft.record.script)):
+            return draft
+        return replace(draft, record=replace(draft.record, input=json_text(new.input)))
 
     def _paused(self, new: NewRun) -> RunRecord:
         paused = self._log.run(new.continues or "")

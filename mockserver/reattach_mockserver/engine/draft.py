@@ -19,8 +19,8 @@ from reattach_mockserver.logs.pause import answered, release_of
 class NewRun:
     """A create that was found valid. `digest` stands for its body, `token` for the token that brought it.
 
-    With `continues` it is a continuation: of that run of the same principal, with these `responses`, for which
-    `responses_digest` stands; `script` and `session_id` are that run's then.
+    `input` is what a plug-in is asked for. With `continues` it is a continuation: of that run of the same principal, with
+    these `responses`, for which `responses_digest` stands; `script` and `session_id` are that run's then.
     """
 
     principal: str
@@ -30,6 +30,7 @@ class NewRun:
     script: str
     session_id: str | None = None
     on_active: Literal["reject", "cancel"] = "reject"
+    input: Any = None
     metadata: dict[str, Any] | None = None
     continues: str | None = None
     responses: tuple[Response, ...] = ()

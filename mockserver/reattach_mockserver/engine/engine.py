@@ -27,6 +27,8 @@ from reattach_mockserver.engine.publisher import Publisher
 from reattach_mockserver.engine.score import dues, dues_after, is_virtual, limits_for
 from reattach_mockserver.engine.timeline import Due
 from reattach_mockserver.engine.turns import Turns
+from reattach_mockserver.engine.work import is_work
+from reattach_mockserver.engine.worker import Worker, WorkStage
 from reattach_mockserver.event import SETTLED
 from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord, SessionBusy
 from reattach_mockserver.logs.pause import is_expired
@@ -72,7 +74,7 @@ class Engine:
         self._names: Names = RandomNames()
         self._creation = Creation(self._log, settings)
         self._overloaded: Overloaded | None = None
-        self._players: dict[str, tuple[Player, asyncio.Task[None]]] = {}
+        self._players: dict[str, tuple[Player | Worker, asyncio.Task[None]]] = {}
         self._life = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
         self.started = False
@@ -99,7 +101,7 @@ class Engine:
         try:
             unfinished = self._log.unfinished()
             for run in unfinished:
-                self._dues(run)
+                self._check_playable(run)
         except UnknownScript:
             await self._log.close()
             raise
@@ -186,10 +188,30 @@ class Engine:
         return run, made
 
     def _play(self, run: RunRecord) -> None:
+        player = self._player(run)
+        task = asyncio.create_task(player.play(), name=f"player of {run.id}")
+        self._players[run.id] = (player, task)
+        task.add_done_callback(lambda done: self._forget(run.id, done))
+
+    def _player(self, run: RunRecord) -> Player | Worker:
         playable, paused = self.playable(run.script), self._before(run)
         clock = RunClock(
             virtual=is_virtual(playable), scripted=self.settings.deterministic, created_at=run.created_at, now=self.now
         )
+        begins = () if paused is None else openings(paused)
+        if is_work(playable):
+            return Worker(
+                WorkStage(
+                    run=run,
+                    work=playable,
+                    limits=self.limits(run),
+                    clock=clock,
+                    log=self._log,
+                    publisher=self._publisher,
+                    hooks=self.settings.hooks,
+                    openings=begins,
+                )
+            )
         stage = Stage(
             run=run,
             dues=self._dues(run),
@@ -198,13 +220,14 @@ class Engine:
             log=self._log,
             publisher=self._publisher,
             operate=partial(operate, self),
-            openings=() if paused is None else openings(paused),
+            openings=begins,
             approved=() if paused is None else approvals(paused),
         )
-        player = Player(stage)
-        task = asyncio.create_task(player.play(), name=f"player of {run.id}")
-        self._players[run.id] = (player, task)
-        task.add_done_callback(lambda done: self._forget(run.id, done))
+        return Player(stage)
+
+    def _check_playable(self, run: RunRecord) -> None:
+        if not is_work(self.playable(run.script)):
+            self._dues(run)
 
     def _before(self, run: RunRecord) -> RunRecord | None:
         return None if run.continues is None else self._log.run(run.continues)

@@ -11,7 +11,7 @@ from typing import Any
 
 from reattach_mockserver.engine.clock import RunClock
 from reattach_mockserver.engine.hub import Hub
-from reattach_mockserver.event import SETTLING, Entry, Operation, json_text
+from reattach_mockserver.event import SETTLING, Entry, Operation, Stored, json_text
 from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord
 
 _SETTLING_TYPE = {status: kind for kind, status in SETTLING.items()}
@@ -78,7 +78,13 @@ class Publisher:
         self._hub = hub
 
     async def publish(self, run: RunRecord, entries: Sequence[Entry], keep: int | None) -> RunRecord:
-        """Append all entries under the run's writer token, then wake its readers.
+        """Append as `store` does; return the run."""
+        return (await self.store(run, entries, keep))[0]
+
+    async def store(
+        self, run: RunRecord, entries: Sequence[Entry], keep: int | None
+    ) -> tuple[RunRecord, tuple[Stored, ...]]:
+        """Append all entries under the run's writer token, then wake its readers; return the run and what is kept.
 
         Raises:
             WriterLost: Another writer has the run.
@@ -88,7 +94,7 @@ class Publisher:
         pause = _FIRST_PAUSE
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                record, _ = await self._log.append(run.id, run.writer, entries, keep=keep)
+                record, stored = await self._log.append(run.id, run.writer, entries, keep=keep)
             except LogUnavailable:
                 if attempt == _ATTEMPTS:
                     raise
@@ -96,5 +102,5 @@ class Publisher:
                 pause *= 2
             else:
                 self._hub.wake(run.id)
-                return record
+                return record, stored
         raise AssertionError("unreachable: the last attempt returns or raises")

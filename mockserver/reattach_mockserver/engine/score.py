@@ -23,6 +23,8 @@ def dues(playable: Playable, seed: int | None) -> Iterator[Due]:
             return timeline(plan(playable, seed), playable.seed if seed is None else seed)
         case Recording():
             return timeline(plan_recording(playable), 0)
+        case _:
+            raise TypeError(f"{playable!r} plays itself: it lays out nothing")
 
 
 def dues_after(paused: RunRecord, playable: Playable, seed: int | None) -> Iterator[Due]:
@@ -34,6 +36,8 @@ def dues_after(paused: RunRecord, playable: Playable, seed: int | None) -> Itera
     pause = pause_of(paused)
     if isinstance(playable, Recording):
         return timeline([Finish(path="end", status="completed")], 0)
+    if not isinstance(playable, Script):
+        raise TypeError(f"{playable!r} plays itself: it lays out nothing")
     path = "" if pause is None else pause.path
     rest = plan_continuation(playable, path, decision_of(paused), seed)
     return timeline(rest, playable.seed if seed is None else seed)

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from reattach_mockserver.bearer import Caller
 from reattach_mockserver.engine.continuation import NotContinued
-from reattach_mockserver.engine.creation import EventTooLarge
 from reattach_mockserver.engine.draft import NewRun
 from reattach_mockserver.engine.engine import Engine, NotSettledInTime, UnknownScript
+from reattach_mockserver.event import EventTooLarge
 from reattach_mockserver.faces.accept import chosen_form, is_json
 from reattach_mockserver.faces.call import Call
 from reattach_mockserver.faces.canonical import NotJson, digest_of, parse_json
@@ -136,12 +136,12 @@ async def _new_run(engine: Engine, call: Call, key: str, digest: str, value: Any
             raise invalid_request("responses belong to the run that 'continues' names")
         if value.get("input") is None:
             raise invalid_request("the member 'input' is missing")
-        return replace(new, script=_script(engine, value["input"]))
+        return replace(new, script=_script(engine, value["input"]), input=value["input"])
     if new.session_id not in (None, paused.session_id):
         raise invalid_request(f"a continuation is in the session of its run, {paused.session_id!r}")
     responses = parse_responses(value.get("responses"))
     digest = digest_of({response["action_id"]: response for response in responses})
-    return replace(new, continues=paused.id, responses=responses, responses_digest=digest)
+    return replace(new, continues=paused.id, responses=responses, responses_digest=digest, input=value.get("input"))
 
 
 async def _paused(engine: Engine, caller: Caller, run_id: Any) -> RunRecord | None:

@@ -13,7 +13,9 @@ The law (tests/contracts/test_event_logs.py runs it on each implementation):
 5. *Together.* A run, its key, its session, its first events and what its creation lets lapse or resolves are one
    transaction; so are a settling event and the run's status, a call and its operation, an effect and its result.
 6. *Never behind.* A run's record read after an event was visible is at least as new as that event.
-7. *After an indefinite error* (a failed fsync) the log is reopened and read again; who was waiting gets
+7. *By claim.* Who claims an operation voids every claim before it, in one transaction with finding out that no effect
+   stands. An effect under a void claim is refused (`ClaimLost`) with nothing written, however late it comes.
+8. *After an indefinite error* (a failed fsync) the log is reopened and read again; who was waiting gets
    `LogUnavailable` and may repeat the same call.
 
 **To add a log:** one file, one class with these methods; the arithmetic of records is `advance.py`, not yours.
@@ -62,6 +64,10 @@ class NotAnswered(LogError):
         self.code = code
 
 
+class ClaimLost(LogError):
+    """Another attempt has claimed the operation; nothing was done."""
+
+
 class LogUnavailable(LogError):
     """The storage failed: the write may or may not have happened. Repeating the same call is safe."""
 
@@ -74,7 +80,7 @@ class RunRecord:
     at `resolved_at` ms. `trim_to`: the first sequence that retention wants kept; `first_sequence` follows
     it as far as `pins`, JSON `[[sequence, until_ms], …]` of snapshots handed out, allow. `cancel_reason`: a
     cancel was recorded. `token`: digest of the token that created it, "" without one. `pause` and `answers`:
-    see `pause.py`.
+    see `pause.py`. `input`: what it was created with, for a run that a plug-in plays.
     """
 
     id: str
@@ -107,6 +113,7 @@ class RunRecord:
     pins: str | None = None
     pause: str | None = None
     answers: str | None = None
+    input: str | None = None
 
     @property
     def epoch(self) -> str:
@@ -141,13 +148,25 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """Who may perform an operation: the attempt that came `number`-th to claim it, from 1.
+
+    `done` is its effect, if that stands: then nothing is left to do and nothing was claimed.
+    """
+
+    operation_id: str
+    number: int
+    done: Effect | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OperationRecord:
     """What the log knows of an operation of a run; `result` is a JSON text where it was committed. See `event.Operation`."""
 
     run_id: str
     id: str
     tool: str
-    status: Literal["pending", "committed", "failed"]
+    status: Literal["pending", "committed", "failed", "unknown"]
     reversible: bool | None
     external: bool
     waits: bool
@@ -251,8 +270,24 @@ class EventLog(Protocol):
     async def mark(self, run_id: str, step: str) -> None:
         """Remember that a step which leaves no event was played."""
 
-    async def perform(self, effect: Effect) -> Effect:
-        """Do a side effect unless it was done, count the attempt, and return what the ledger holds."""
+    async def claim(self, run_id: str, writer: int, operation_id: str) -> Claim:
+        """Become the only attempt that may perform the operation, unless its effect stands.
+
+        Whoever claimed it before may no more, asleep or not: that is how a call without a result is reconciled.
+
+        Raises:
+            WriterLost: See rule 4.
+            RunSettled: The run is over, so nothing new is begun for it.
+        """
+
+    async def perform(self, effect: Effect, *, claim: int = 0) -> Effect:
+        """Do a side effect unless it was done, count the attempt, and return what the ledger holds.
+
+        `claim` is the number of the claim that it is done under; 0 for an operation that nobody ever claimed.
+
+        Raises:
+            ClaimLost: See rule 7.
+        """
 
     async def revoke(self, token: str) -> None:
         """Remember that the token of this digest is good no more."""

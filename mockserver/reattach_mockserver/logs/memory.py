@@ -15,14 +15,18 @@ from reattach_mockserver.event import SETTLED, Entry, Operation, Stored
 from reattach_mockserver.logs.advance import advance, pinned, renewed, trimmed
 from reattach_mockserver.logs.base import (
     Answers,
+    Claim,
+    ClaimLost,
     Counts,
     Durability,
     Effect,
     OperationRecord,
     RunRecord,
+    RunSettled,
     SessionBusy,
     SessionRecord,
     TooManyRuns,
+    WriterLost,
 )
 from reattach_mockserver.logs.pause import answered, resolved
 
@@ -47,6 +51,7 @@ class MemoryLog:
         self._sessions: dict[tuple[str, str], tuple[SessionRecord, list[str]]] = {}
         self._active: dict[str, _Run] = {}
         self._effects: dict[tuple[str, str], Effect] = {}
+        self._claims: dict[tuple[str, str], int] = {}
         self._operations: dict[tuple[str, str], dict[str, OperationRecord]] = {}
         self._revoked: set[str] = set()
 
@@ -165,8 +170,20 @@ class MemoryLog:
     async def mark(self, run_id: str, step: str) -> None:
         self._runs[run_id].steps.add(step)
 
-    async def perform(self, effect: Effect) -> Effect:
+    async def claim(self, run_id: str, writer: int, operation_id: str) -> Claim:
+        record, place = self._runs[run_id].record, (run_id, operation_id)
+        if writer != record.writer:
+            raise WriterLost(run_id)
+        if record.status in SETTLED:
+            raise RunSettled(run_id)
+        if place not in self._effects:
+            self._claims[place] = self._claims.get(place, 0) + 1
+        return Claim(operation_id, self._claims.get(place, 0), self._effects.get(place))
+
+    async def perform(self, effect: Effect, *, claim: int = 0) -> Effect:
         place = (effect.run_id, effect.operation_id)
+        if claim != self._claims.get(place, 0):
+            raise ClaimLost(effect.operation_id)
         done = self._effects.get(place)
         self._effects[place] = effect if done is None else replace(done, attempts=done.attempts + 1)
         done = self._effects[place]

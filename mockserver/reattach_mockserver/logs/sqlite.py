@@ -21,6 +21,8 @@ from reattach_mockserver.event import SETTLED, Entry, Stored
 from reattach_mockserver.logs.advance import advance, pinned, renewed, trimmed
 from reattach_mockserver.logs.base import (
     Answers,
+    Claim,
+    ClaimLost,
     Counts,
     Durability,
     Effect,
@@ -28,19 +30,23 @@ from reattach_mockserver.logs.base import (
     LogUnavailable,
     OperationRecord,
     RunRecord,
+    RunSettled,
     SessionBusy,
     SessionRecord,
     TooManyRuns,
+    WriterLost,
 )
 from reattach_mockserver.logs.pause import answered, resolved
 from reattach_mockserver.logs.tables import (
     ACTIVE,
+    CLAIM,
     COMMIT,
     EVENTS,
     INSERT_RUN,
     PLACES,
     RUN,
     SETTLED_WORDS,
+    claim_of,
     counts_of,
     effects_of,
     events_of,
@@ -241,8 +247,24 @@ class SqliteLog:
             lambda connection: execute(connection, "INSERT OR IGNORE INTO marks VALUES (?, ?)", run_id, step)
         )
 
-    async def perform(self, effect: Effect) -> Effect:
+    async def claim(self, run_id: str, writer: int, operation_id: str) -> Claim:
+        def work(connection: sqlite3.Connection) -> Claim:
+            run = run_of(connection, run_id)
+            if writer != run.writer:
+                raise WriterLost(run_id)
+            if run.status in SETTLED:
+                raise RunSettled(run_id)
+            done = effects_of(connection, "run_id = ? AND operation_id = ?", (run_id, operation_id))
+            if not done:
+                execute(connection, CLAIM, run_id, operation_id)
+            return Claim(operation_id, claim_of(connection, run_id, operation_id), done[0] if done else None)
+
+        return await self._writer.do(work)
+
+    async def perform(self, effect: Effect, *, claim: int = 0) -> Effect:
         def work(connection: sqlite3.Connection) -> Effect:
+            if claim != claim_of(connection, effect.run_id, effect.operation_id):
+                raise ClaimLost(effect.operation_id)
             connection.execute(
                 "INSERT INTO effects VALUES (?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (run_id, operation_id) DO UPDATE SET attempts = attempts + 1",

@@ -15,7 +15,7 @@ from typing import Any
 from reattach_mockserver.event import SETTLED, Entry, Stored
 from reattach_mockserver.logs.base import Counts, Effect, LogError, OperationRecord, RunRecord
 
-SCHEMA = 2
+SCHEMA = 3
 
 PLACES = 1 << 32  # sequences of one run; its events are at number * PLACES + sequence
 COLUMNS = tuple(field.name for field in fields(RunRecord))
@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS runs (
     created_at TEXT, metadata TEXT, token TEXT, incarnation INTEGER, status TEXT, first_sequence INTEGER,
     last_sequence INTEGER, last_id TEXT, last_time TEXT, last_at INTEGER, ended_at TEXT, outcome TEXT, release TEXT,
     continues TEXT, continued_by TEXT, cancel_reason TEXT, writer INTEGER, resolution TEXT, resolved_at INTEGER,
-    trim_to INTEGER, pins TEXT, pause TEXT, answers TEXT, UNIQUE (principal, key)
+    trim_to INTEGER, pins TEXT, pause TEXT, answers TEXT, input TEXT, UNIQUE (principal, key)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS other_keys (
     principal TEXT, key TEXT, digest TEXT, run_id TEXT, PRIMARY KEY (principal, key)
@@ -52,6 +52,9 @@ CREATE TABLE IF NOT EXISTS effects (
     run_id TEXT, operation_id TEXT, tool TEXT, reversible INTEGER, attempts INTEGER, result TEXT,
     UNIQUE (run_id, operation_id)
 );
+CREATE TABLE IF NOT EXISTS claims (
+    run_id TEXT, operation_id TEXT, number INTEGER, PRIMARY KEY (run_id, operation_id)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS operations (
     principal TEXT, run_id TEXT, id TEXT, tool TEXT, status TEXT, reversible INTEGER, external INTEGER, waits INTEGER,
     result TEXT, UNIQUE (principal, id, run_id)
@@ -59,20 +62,29 @@ CREATE TABLE IF NOT EXISTS operations (
 CREATE TABLE IF NOT EXISTS revoked (token TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
-OLDER = """
+OLDER = {
+    1: """
 ALTER TABLE runs ADD COLUMN pause TEXT;
 ALTER TABLE runs ADD COLUMN answers TEXT;
 ALTER TABLE effects ADD COLUMN result TEXT DEFAULT 'null';
-"""
-FILL = """
+ALTER TABLE runs ADD COLUMN input TEXT;
+""",
+    2: "ALTER TABLE runs ADD COLUMN input TEXT;",
+}
+FILL = {
+    1: """
 INSERT INTO operations SELECT runs.principal, runs.id, operation_id, tool, 'committed', reversible, 0, 0, 'null'
     FROM effects JOIN runs ON runs.id = effects.run_id;
 """
+}
 
 OPERATION = "SELECT run_id, id, tool, status, reversible, external, waits, result FROM operations"
 TELL = """
 INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)
     ON CONFLICT (principal, id, run_id) DO UPDATE SET status = excluded.status WHERE status <> 'committed'
+"""
+CLAIM = """
+INSERT INTO claims VALUES (?, ?, 1) ON CONFLICT (run_id, operation_id) DO UPDATE SET number = number + 1
 """
 COMMIT = """
 INSERT INTO operations VALUES (?, ?, ?, ?, 'committed', ?, 0, 0, ?) ON CONFLICT (principal, id, run_id)
@@ -95,10 +107,10 @@ def prepare(connection: sqlite3.Connection, path: Path) -> None:
     version = number_of(connection, "PRAGMA user_version")
     if version > SCHEMA:
         raise LogError(f"{path} was written by a newer reattach (schema {version}, this one knows {SCHEMA})")
-    older = OLDER if version == 1 else ""
     # One transaction: a process that dies in it leaves the file as it was.
     connection.executescript(
-        f"BEGIN IMMEDIATE; {older} {TABLES} {FILL if older else ''} PRAGMA user_version = {SCHEMA}; COMMIT;"
+        f"BEGIN IMMEDIATE; {OLDER.get(version, '')} {TABLES} {FILL.get(version, '')}"
+        f" PRAGMA user_version = {SCHEMA}; COMMIT;"
     )
 
 
@@ -199,6 +211,12 @@ def effects_of(connection: sqlite3.Connection, where: str, values: Sequence[str]
         Effect(run_id, operation_id, tool, bool(reversible), attempts, result)
         for run_id, operation_id, tool, reversible, attempts, result in rows
     ]
+
+
+def claim_of(connection: sqlite3.Connection, run_id: str, operation_id: str) -> int:
+    """Return the number of the operation's last claim, 0 if there never was one."""
+    sql = "SELECT coalesce(max(number), 0) FROM claims WHERE run_id = ? AND operation_id = ?"
+    return number_of(connection, sql, (run_id, operation_id))
 
 
 def operation_of(connection: sqlite3.Connection, principal: str, operation_id: str) -> OperationRecord | None:
