@@ -1,4 +1,4 @@
-"""The order of refusals, two by two: a call with the faults of two rows is answered by the earlier one, in every pair that can be."""
+"""The order of refusals, two by two: a call with the faults of two rows is answered by the earlier one."""
 
 import itertools
 import json
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from mockserver_dialogue import played
 from mockserver_stage import OPEN, Site
 from reattach_mockserver.bearer import parse_tokens
 from reattach_mockserver.scenarios.script import Action, Ask, RawEvent, Script, Wait
@@ -264,7 +263,10 @@ CALLS = [(an_attach, ATTACH), (a_page, PAGE), (a_create, CREATE), (a_cancel, CAN
 async def test_of_any_two_faults_the_earlier_row_answers(sites, call, rows):
     """Each row alone is answered with its own code; and no refusal, of hundreds, leaves a trace."""
     scene = await staged(sites)
-    before = (scene.site.engine.log.counts(), [scene.site.engine.log.run(run["id"]) for run in (scene.mine, scene.bobs)])
+    before = (
+        scene.site.engine.log.counts(),
+        [scene.site.engine.log.run(run["id"]) for run in (scene.mine, scene.bobs)],
+    )
     for row, code in rows:
         wanted = call(scene)
         row(wanted, scene)
