@@ -243,7 +243,7 @@ class Site:
         """Wait until the run's log has so many events."""
         with self.engine.hub.watching(run_id, "test", stream=False) as watcher:
             async with asyncio.timeout(PATIENCE):
-                while self.engine.log.run(run_id).last_sequence < sequence:
+                while (await self.engine.log.run(run_id)).last_sequence < sequence:
                     await watcher.wait(None)
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -267,7 +267,7 @@ class Site:
 
     async def append(self, run_id: str, *names: str) -> None:
         """Append events of the type `note`, as a producer of the engine's would."""
-        run = self.engine.log.run(run_id)
+        run = await self.engine.log.run(run_id)
         now = self.engine.now()
         entries = [entry(run, name, "note", {"name": name}, time=moment(now), at=now) for name in names]
         limits = self.engine.limits(run)

@@ -106,7 +106,7 @@ class LiveServer:
 
         async def read() -> tuple[bytes, ...]:
             bodies: list[bytes] = []
-            while page := self.engine.log.read(run_id, len(bodies), 1_000, 1 << 24):
+            while page := await self.engine.log.read(run_id, len(bodies), 1_000, 1 << 24):
                 bodies += [event.body for event in page]
             return tuple(bodies)
 
@@ -117,7 +117,7 @@ class LiveServer:
         """How much work the log knows of."""
 
         async def count() -> Counts:
-            return self.engine.log.counts()
+            return await self.engine.log.counts()
 
         return self.call(count)
 

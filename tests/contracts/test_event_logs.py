@@ -84,18 +84,18 @@ async def created(log: EventLog, name: str = "a", **others: str) -> RunRecord:
     return run
 
 
-def sequences(log: EventLog, run_id: str = "run_a") -> list[int]:
-    return [event.sequence for event in log.read(run_id, 0, 10_000, ROOM)]
+async def sequences(log: EventLog, run_id: str = "run_a") -> list[int]:
+    return [event.sequence for event in await log.read(run_id, 0, 10_000, ROOM)]
 
 
 async def test_a_run_its_key_its_session_and_its_first_event_come_together(log: EventLog) -> None:
     run = await created(log)
-    assert log.run("run_a") == run == log.by_key("p", "key-a")
+    assert await log.run("run_a") == run == await log.by_key("p", "key-a")
     assert (run.last_sequence, run.status, run.number) == (1, "queued", 1)
-    session = log.session("p", "ses_a")
+    session = await log.session("p", "ses_a")
     assert session is not None
     assert session.last_run_id == "run_a"
-    assert sequences(log) == [1]
+    assert await sequences(log) == [1]
 
 
 async def test_a_known_key_returns_its_run_and_writes_nothing(log: EventLog) -> None:
@@ -103,8 +103,8 @@ async def test_a_known_key_returns_its_run_and_writes_nothing(log: EventLog) -> 
     first = await created(log)
     again, made = await log.create(a_run("b", key="key-a"), [an_entry("created", run="b")])
     assert (again, made) == (first, False)
-    assert log.run("run_b") is None
-    assert log.counts().runs == 1
+    assert await log.run("run_b") is None
+    assert (await log.counts()).runs == 1
 
 
 async def test_creates_of_one_key_at_the_same_time_make_one_run(log: EventLog) -> None:
@@ -114,14 +114,14 @@ async def test_creates_of_one_key_at_the_same_time_make_one_run(log: EventLog) -
     )
     assert sum(made for _, made in answers) == 1
     assert len({run.id for run, _ in answers}) == 1
-    assert log.counts().runs == 1
+    assert (await log.counts()).runs == 1
 
 
 async def test_a_key_belongs_to_its_principal(log: EventLog) -> None:
     mine = await created(log, "a", key="k", principal="p")
     theirs = await created(log, "b", key="k", principal="q")
-    assert log.by_key("p", "k") == mine
-    assert log.by_key("q", "k") == theirs
+    assert await log.by_key("p", "k") == mine
+    assert await log.by_key("q", "k") == theirs
 
 
 async def test_sequences_have_no_holes_under_parallel_producers(log: EventLog) -> None:
@@ -132,7 +132,7 @@ async def test_sequences_have_no_holes_under_parallel_producers(log: EventLog) -
 
     async def look() -> None:
         while not done.is_set():
-            seen.append(sequences(log))
+            seen.append(await sequences(log))
             await asyncio.sleep(0)
 
     async def produce(name: str) -> None:
@@ -143,26 +143,26 @@ async def test_sequences_have_no_holes_under_parallel_producers(log: EventLog) -
     await asyncio.gather(*(produce(name) for name in "bcdefgh"))
     done.set()
     await looking
-    assert sequences(log) == list(range(1, 2 + 7 * 25))
+    assert await sequences(log) == list(range(1, 2 + 7 * 25))
     assert all(view == list(range(1, len(view) + 1)) for view in seen)
 
 
 async def test_every_event_names_the_one_before_it(log: EventLog) -> None:
     run = await created(log)
     await log.append("run_a", run.writer, [an_entry("b"), an_entry("c")])
-    events = [json.loads(event.body) for event in log.read("run_a", 0, 10, ROOM)]
+    events = [json.loads(event.body) for event in await log.read("run_a", 0, 10, ROOM)]
     assert [event["prev_id"] for event in events] == [None, "evt_a_created", "evt_a_b"]
     assert [event["id"] for event in events] == ["evt_a_created", "evt_a_b", "evt_a_c"]
-    assert log.event_id("run_a", 2) == "evt_a_b"
-    assert log.event_id("run_a", 0) is None
-    assert log.event_id("run_a", 4) is None
+    assert await log.event_id("run_a", 2) == "evt_a_b"
+    assert await log.event_id("run_a", 0) is None
+    assert await log.event_id("run_a", 4) is None
 
 
 async def test_an_events_bytes_are_made_once(log: EventLog) -> None:
     """What the append returned, and every later read, are the same bytes."""
     run = await created(log)
     _, stored = await log.append("run_a", run.writer, [an_entry("b")])
-    assert log.read("run_a", 1, 10, ROOM) == stored == log.read("run_a", 1, 10, ROOM)
+    assert await log.read("run_a", 1, 10, ROOM) == stored == await log.read("run_a", 1, 10, ROOM)
 
 
 async def test_an_append_is_idempotent_by_event_id(log: EventLog) -> None:
@@ -171,7 +171,7 @@ async def test_an_append_is_idempotent_by_event_id(log: EventLog) -> None:
     _, first = await log.append("run_a", run.writer, [an_entry("b")])
     _, second = await log.append("run_a", run.writer, [an_entry("b"), an_entry("c")])
     assert second[0] == first[0]
-    assert sequences(log) == [1, 2, 3]
+    assert await sequences(log) == [1, 2, 3]
 
 
 async def test_the_settling_event_too_may_be_appended_again(log: EventLog) -> None:
@@ -181,7 +181,7 @@ async def test_the_settling_event_too_may_be_appended_again(log: EventLog) -> No
     again, second = await log.append("run_a", run.writer, [end])
     assert first == second
     assert again.status == "completed"
-    assert sequences(log) == [1, 2]
+    assert await sequences(log) == [1, 2]
 
 
 async def test_nothing_is_appended_after_the_settling_event(log: EventLog) -> None:
@@ -189,7 +189,7 @@ async def test_nothing_is_appended_after_the_settling_event(log: EventLog) -> No
     await log.append("run_a", run.writer, [an_entry("end", status="failed")])
     with pytest.raises(RunSettled):
         await log.append("run_a", run.writer, [an_entry("late")])
-    assert sequences(log) == [1, 2]
+    assert await sequences(log) == [1, 2]
 
 
 async def test_two_settling_events_at_once_leave_one(log: EventLog) -> None:
@@ -198,15 +198,15 @@ async def test_two_settling_events_at_once_leave_one(log: EventLog) -> None:
     ends = [an_entry("done", status="completed"), an_entry("gone", status="cancelled")]
     answers = await asyncio.gather(*(log.append("run_a", run.writer, [end]) for end in ends), return_exceptions=True)
     assert sum(isinstance(answer, RunSettled) for answer in answers) == 1
-    assert sequences(log) == [1, 2]
+    assert await sequences(log) == [1, 2]
 
 
 async def test_a_refused_append_writes_none_of_its_entries(log: EventLog) -> None:
     run = await created(log)
     with pytest.raises(RunSettled):
         await log.append("run_a", run.writer, [an_entry("end", status="completed"), an_entry("late")])
-    assert sequences(log) == [1]
-    assert log.run("run_a") == run
+    assert await sequences(log) == [1]
+    assert await log.run("run_a") == run
 
 
 async def test_a_writer_that_was_taken_over_appends_nothing_more(log: EventLog) -> None:
@@ -216,23 +216,23 @@ async def test_a_writer_that_was_taken_over_appends_nothing_more(log: EventLog) 
     with pytest.raises(WriterLost):
         await log.append("run_a", run.writer, [an_entry("zombie")])
     await log.append("run_a", taken.writer, [an_entry("b")])
-    assert [event.id for event in log.read("run_a", 1, 10, ROOM)] == ["evt_a_b"]
+    assert [event.id for event in await log.read("run_a", 1, 10, ROOM)] == ["evt_a_b"]
 
 
 async def test_the_status_changes_with_its_event(log: EventLog) -> None:
     """Rule 6: whoever read the settling event reads a settled status."""
     run = await created(log)
     await log.append("run_a", run.writer, [an_entry("started", status="running")])
-    assert log.run("run_a").status == "running"  # type: ignore[union-attr]  # the run was created above
+    assert (await log.run("run_a")).status == "running"  # type: ignore[union-attr]  # the run was created above
     after, _ = await log.append("run_a", run.writer, [an_entry("end", status="completed", time=5)])
-    assert log.run("run_a") == after
+    assert await log.run("run_a") == after
     assert (after.status, after.ended_at, after.last_sequence) == ("completed", moment(5), 3)
 
 
 async def test_time_never_goes_back(log: EventLog) -> None:
     run = await created(log)
     await log.append("run_a", run.writer, [an_entry("b", time=9_000), an_entry("c", time=1_000)])
-    times = [json.loads(event.body)["time"] for event in log.read("run_a", 0, 10, ROOM)]
+    times = [json.loads(event.body)["time"] for event in await log.read("run_a", 0, 10, ROOM)]
     assert times == [moment(0), moment(9_000), moment(9_000)]
 
 
@@ -240,9 +240,9 @@ async def test_a_page_stops_at_its_limits(log: EventLog) -> None:
     """By number, and by bytes but for the first event, which always comes."""
     run = await created(log)
     await log.append("run_a", run.writer, [an_entry(str(n)) for n in range(10)])
-    assert [event.sequence for event in log.read("run_a", 3, 4, ROOM)] == [4, 5, 6, 7]
-    assert [event.sequence for event in log.read("run_a", 3, 4, 1)] == [4]
-    assert log.read("run_a", 11, 4, ROOM) == ()
+    assert [event.sequence for event in await log.read("run_a", 3, 4, ROOM)] == [4, 5, 6, 7]
+    assert [event.sequence for event in await log.read("run_a", 3, 4, 1)] == [4]
+    assert await log.read("run_a", 11, 4, ROOM) == ()
 
 
 async def test_runs_do_not_see_each_others_events(log: EventLog) -> None:
@@ -250,7 +250,7 @@ async def test_runs_do_not_see_each_others_events(log: EventLog) -> None:
     a, b, c = [await created(log, name) for name in "abc"]
     for run in (a, b, c):
         await log.append(run.id, run.writer, [an_entry("x", run=run.id[-1])])
-    assert [event.id for event in log.read("run_b", 0, 100, ROOM)] == ["evt_b_created", "evt_b_x"]
+    assert [event.id for event in await log.read("run_b", 0, 100, ROOM)] == ["evt_b_created", "evt_b_x"]
 
 
 async def test_a_busy_session_takes_no_other_run(log: EventLog) -> None:
@@ -258,11 +258,11 @@ async def test_a_busy_session_takes_no_other_run(log: EventLog) -> None:
     with pytest.raises(SessionBusy) as refused:
         await log.create(a_run("b", session="s"), [an_entry("created", run="b")])
     assert refused.value.run_id == "run_a"
-    assert log.by_key("p", "key-b") is None, "a refused create does not use up its key"
+    assert await log.by_key("p", "key-b") is None, "a refused create does not use up its key"
     await log.append("run_a", run.writer, [an_entry("end", status="completed")])
     await created(log, "b", session="s")
-    assert [run.id for run in log.session_runs("p", "s", 0, 10)] == ["run_a", "run_b"]
-    assert [run.id for run in log.session_runs("p", "s", 1, 10)] == ["run_b"]
+    assert [run.id for run in await log.session_runs("p", "s", 0, 10)] == ["run_a", "run_b"]
+    assert [run.id for run in await log.session_runs("p", "s", 1, 10)] == ["run_b"]
 
 
 async def test_the_limit_on_runs_counts_those_that_have_not_settled(log: EventLog) -> None:
@@ -272,8 +272,8 @@ async def test_the_limit_on_runs_counts_those_that_have_not_settled(log: EventLo
     await log.append("run_a", run.writer, [an_entry("end", status="completed")])
     _, made = await log.create(a_run("b"), [an_entry("created", run="b")], runs_limit=1)
     assert made
-    assert [run.id for run in log.unfinished()] == ["run_b"]
-    assert log.unfinished("q") == ()
+    assert [run.id for run in await log.unfinished()] == ["run_b"]
+    assert await log.unfinished("q") == ()
 
 
 async def test_all_runs_are_listed_oldest_first_a_page_at_a_time(log: EventLog) -> None:
@@ -281,17 +281,17 @@ async def test_all_runs_are_listed_oldest_first_a_page_at_a_time(log: EventLog) 
     for name, principal in (("a", "p"), ("b", "q"), ("c", "p")):
         await log.create(a_run(name, principal=principal), [an_entry("created", run=name)])
     await log.append("run_a", 1, [an_entry("end", status="completed")])
-    first = log.runs(0, 2)
+    first = await log.runs(0, 2)
     assert [(run.id, run.number, run.status) for run in first] == [("run_a", 1, "completed"), ("run_b", 2, "queued")]
-    assert [run.id for run in log.runs(first[-1].number, 2)] == ["run_c"]
-    assert log.runs(3, 2) == ()
+    assert [run.id for run in await log.runs(first[-1].number, 2)] == ["run_c"]
+    assert await log.runs(3, 2) == ()
 
 
 async def test_a_new_run_lets_a_paused_ones_actions_lapse(log: EventLog) -> None:
     run = await created(log, "a", session="s")
     await log.append("run_a", run.writer, [an_entry("pause", status="requires_action")])
     await created(log, "b", session="s")
-    assert log.run("run_a").resolution == "lapsed"  # type: ignore[union-attr]  # the run was created above
+    assert (await log.run("run_a")).resolution == "lapsed"  # type: ignore[union-attr]  # the run was created above
     assert (await log.resolve("run_a", "cancelled", 9)).resolution == "lapsed", "what was resolved stays"
 
 
@@ -314,13 +314,13 @@ async def test_a_continuation_and_what_it_resolves_are_one_transaction(log: Even
     """RS-89: whoever sees the one sees the other; the paused run's log is as it was."""
     before = await paused(log)
     run, made = await answer(log, "b", "approve", at=7)
-    after = log.run("run_a")
+    after = await log.run("run_a")
     assert after is not None
     assert (made, run.continues, run.number) == (True, "run_a", 2)
     assert (after.continued_by, after.resolution, after.resolved_at) == ("run_b", "answered", 7)
     assert after.answers == '{"digest":"approve","responses":[{"action_id":"act","decision":"approve"}]}'
     assert (after.last_sequence, after.status) == (before.last_sequence, "requires_action")
-    assert [run.id for run in log.session_runs("p", "s", 0, 10)] == ["run_a", "run_b"]
+    assert [run.id for run in await log.session_runs("p", "s", 0, 10)] == ["run_a", "run_b"]
 
 
 async def test_equal_answers_find_the_continuation_and_give_it_their_key(log: EventLog) -> None:
@@ -329,9 +329,9 @@ async def test_equal_answers_find_the_continuation_and_give_it_their_key(log: Ev
     first, _ = await answer(log, "b", "approve")
     again, made = await answer(log, "c", "approve", key="other")
     assert (again, made) == (replace(first, key="other", digest="body-c"), False)
-    assert log.run("run_c") is None
-    assert log.by_key("p", "other") == again
-    assert log.by_key("p", "key-b") == first
+    assert await log.run("run_c") is None
+    assert await log.by_key("p", "other") == again
+    assert await log.by_key("p", "key-b") == first
     assert await log.create(a_run("d", key="other"), [an_entry("created", run="d")]) == (again, False)
 
 
@@ -345,8 +345,10 @@ async def test_other_answers_are_refused_by_the_log_itself(log: EventLog) -> Non
     runs = {each[0].id for each in answers if not isinstance(each, BaseException)}
     assert [each.code for each in refused] == ["action_resolved"] * 3
     assert len(runs) == 1
-    assert log.counts().runs == 2
-    assert log.by_key("p", "key-r1") is None or log.by_key("p", "key-r0") is None, "a refused create leaves its key"
+    assert (await log.counts()).runs == 2
+    assert await log.by_key("p", "key-r1") is None or await log.by_key("p", "key-r0") is None, (
+        "a refused create leaves its key"
+    )
 
 
 async def test_what_does_not_wait_takes_no_answers(log: EventLog) -> None:
@@ -358,7 +360,7 @@ async def test_what_does_not_wait_takes_no_answers(log: EventLog) -> None:
         with pytest.raises(NotAnswered) as refused:
             await answer(log, "b", "approve")
         assert refused.value.code == code
-    assert log.counts().runs == 1
+    assert (await log.counts()).runs == 1
 
 
 @pytest.mark.parametrize(
@@ -374,7 +376,7 @@ async def test_a_pause_that_is_over_takes_no_answers(log: EventLog, resolution: 
     with pytest.raises(NotAnswered) as refused:
         await answer(log, "b", "approve", at=at + 20)
     assert refused.value.code == code
-    assert log.run("run_b") is None
+    assert await log.run("run_b") is None
 
 
 async def test_a_run_that_was_answered_keeps_its_tail(log: EventLog) -> None:
@@ -392,16 +394,16 @@ async def test_an_operation_comes_with_the_event_that_tells_of_it(log: EventLog)
     call = Operation(id="op", tool="charge", reversible=False, external=True)
     await log.append("run_a", run.writer, [replace(an_entry("call"), operation=call)])
     told = OperationRecord("run_a", "op", "charge", "pending", reversible=False, external=True, waits=False)
-    assert log.operation("p", "op") == told
-    assert log.operation("q", "op") is None
-    assert log.operation("p", "other") is None
+    assert await log.operation("p", "op") == told
+    assert await log.operation("q", "op") is None
+    assert await log.operation("p", "other") is None
     taken = await log.take_over("run_a")
     with pytest.raises(WriterLost):
         await log.append("run_a", run.writer, [replace(an_entry("x"), operation=replace(call, id="zombie"))])
-    assert log.operation("p", "zombie") is None
+    assert await log.operation("p", "zombie") is None
     failed = replace(an_entry("result"), operation=replace(call, status="failed"))
     await log.append("run_a", taken.writer, [failed])
-    assert log.operation("p", "op") == replace(told, status="failed")
+    assert await log.operation("p", "op") == replace(told, status="failed")
 
 
 async def test_an_effect_commits_its_operation_with_its_first_result(log: EventLog) -> None:
@@ -413,10 +415,10 @@ async def test_an_effect_commits_its_operation_with_its_first_result(log: EventL
         done = await log.perform(Effect("run_a", "op", "t", reversible=True, result=result))
     assert (done.result, done.attempts) == ("1", 2)
     known = OperationRecord("run_a", "op", "t", "committed", reversible=True, external=True, waits=False, result="1")
-    assert log.operation("p", "op") == known
+    assert await log.operation("p", "op") == known
     renewed = await log.renew("run_a", keep=1)
     await log.append("run_a", renewed.writer, [replace(call, id="evt_again")])
-    assert log.operation("p", "op") == known
+    assert await log.operation("p", "op") == known
 
 
 async def test_of_several_runs_the_newest_knows_an_operation(log: EventLog) -> None:
@@ -425,7 +427,7 @@ async def test_of_several_runs_the_newest_knows_an_operation(log: EventLog) -> N
         told = Operation(id="op", tool=name)
         await log.append(run.id, run.writer, [replace(an_entry("call", run=name), operation=told)])
     await log.perform(Effect("run_a", "op", "a", reversible=True))
-    found = log.operation("p", "op")
+    found = await log.operation("p", "op")
     assert found is not None
     assert (found.run_id, found.status, found.reversible) == ("run_c", "pending", None)
 
@@ -444,7 +446,7 @@ async def test_an_append_trims_to_what_retention_keeps(log: EventLog) -> None:
     run = await created(log)
     record, _ = await log.append("run_a", run.writer, [an_entry(str(n)) for n in range(9)], keep=4)
     assert (record.first_sequence, record.last_sequence) == (7, 10)
-    assert log.event_id("run_a", 6) == "evt_a_4", "the id at the boundary is still named"
+    assert await log.event_id("run_a", 6) == "evt_a_4", "the id at the boundary is still named"
 
 
 async def test_a_trim_never_goes_back_and_not_beyond_the_end(log: EventLog) -> None:
@@ -469,7 +471,7 @@ async def test_a_renewed_log_has_another_epoch_and_another_writer(log: EventLog)
     await log.append("run_a", run.writer, [an_entry("b")])
     renewed = await log.renew("run_a")
     assert (run.epoch, renewed.epoch) == ("a-1", "a-2")
-    assert sequences(log) == [1, 2]
+    assert await sequences(log) == [1, 2]
     with pytest.raises(WriterLost):
         await log.append("run_a", run.writer, [an_entry("c")])
 
@@ -482,10 +484,10 @@ async def test_a_lost_tail_takes_the_settling_with_it(log: EventLog) -> None:
     renewed = await log.renew("run_a", keep=2)
     assert (renewed.status, renewed.last_sequence, renewed.last_id) == ("running", 2, "evt_a_b")
     assert (renewed.ended_at, renewed.last_time) == (None, moment(5))
-    assert log.steps("run_a") == {"created", "b"}
-    assert [run.id for run in log.unfinished()] == ["run_a"]
+    assert await log.steps("run_a") == {"created", "b"}
+    assert [run.id for run in await log.unfinished()] == ["run_a"]
     await log.append("run_a", renewed.writer, [an_entry("c")])
-    assert sequences(log) == [1, 2, 3]
+    assert await sequences(log) == [1, 2, 3]
 
 
 async def test_steps_are_those_of_events_and_of_marks(log: EventLog) -> None:
@@ -493,7 +495,7 @@ async def test_steps_are_those_of_events_and_of_marks(log: EventLog) -> None:
     await log.append("run_a", run.writer, [an_entry("3.call")])
     await log.mark("run_a", "4")
     await log.mark("run_a", "4")
-    assert log.steps("run_a") == {"created", "3.call", "4"}
+    assert await log.steps("run_a") == {"created", "3.call", "4"}
 
 
 async def test_a_side_effect_counts_once_however_often_it_is_tried(log: EventLog) -> None:
@@ -503,8 +505,8 @@ async def test_a_side_effect_counts_once_however_often_it_is_tried(log: EventLog
     await log.perform(effect)
     assert (await log.perform(effect)) == replace(effect, attempts=2)
     await log.perform(Effect("run_a", "op_2", "mail", reversible=True))
-    assert [done.operation_id for done in log.effects("run_a")] == ["op_1", "op_2"]
-    counts = log.counts()
+    assert [done.operation_id for done in await log.effects("run_a")] == ["op_1", "op_2"]
+    counts = await log.counts()
     assert (counts.effects, counts.effect_attempts) == (2, 3)
 
 
@@ -518,11 +520,11 @@ async def test_a_claim_voids_every_claim_before_it(log: EventLog) -> None:
     for number in (0, late.number):
         with pytest.raises(ClaimLost):
             await log.perform(replace(effect, result='"late"'), claim=number)
-    assert (log.effects("run_a"), log.counts().effect_attempts) == ((), 0)
+    assert (await log.effects("run_a"), (await log.counts()).effect_attempts) == ((), 0)
     assert (await log.perform(effect, claim=now.number)).result == '"mine"'
     with pytest.raises(ClaimLost):
         await log.perform(replace(effect, result='"late"'), claim=late.number)
-    assert log.effects("run_a") == (effect,)
+    assert await log.effects("run_a") == (effect,)
     assert (await log.perform(effect, claim=now.number)).attempts == 2, "an answer that was lost is asked for again"
 
 
@@ -569,7 +571,7 @@ async def test_many_claims_at_once_leave_one_that_holds(log: EventLog) -> None:
 
 async def test_what_a_run_was_asked_is_kept(log: EventLog) -> None:
     run, _ = await log.create(replace(a_run(), input='{"text":"x"}'), [an_entry("created")])
-    assert log.run("run_a") == run
+    assert await log.run("run_a") == run
     assert run.input == '{"text":"x"}'
 
 
@@ -579,7 +581,7 @@ async def test_an_operation_may_stand_as_unknown(log: EventLog) -> None:
     for status in ("pending", "unknown"):
         entry = replace(an_entry(status), operation=replace(told, status=status))  # type: ignore[arg-type]  # both are words of it
         await log.append("run_a", run.writer, [entry])
-    found = log.operation("p", "op")
+    found = await log.operation("p", "op")
     assert found is not None
     assert found.status == "unknown"
 
@@ -587,7 +589,7 @@ async def test_an_operation_may_stand_as_unknown(log: EventLog) -> None:
 async def test_the_first_event_since_a_moment_is_found(log: EventLog) -> None:
     run = await created(log)
     await log.append("run_a", run.writer, [an_entry(str(n), at=n * 10) for n in range(1, 6)])
-    assert [log.first_since("run_a", at) for at in (0, 1, 10, 11, 50, 51)] == [1, 2, 2, 3, 6, 7]
+    assert [await log.first_since("run_a", at) for at in (0, 1, 10, 11, 50, 51)] == [1, 2, 2, 3, 6, 7]
 
 
 async def test_a_clock_that_goes_back_hides_nothing_from_retention(log: EventLog) -> None:
@@ -596,13 +598,13 @@ async def test_a_clock_that_goes_back_hides_nothing_from_retention(log: EventLog
     await log.append("run_a", run.writer, [an_entry("b", at=50), an_entry("c", at=10)])
     record, _ = await log.append("run_a", run.writer, [an_entry("d", at=20)])
     assert record.last_at == 50
-    assert [log.first_since("run_a", at) for at in (50, 51)] == [2, 5]
+    assert [await log.first_since("run_a", at) for at in (50, 51)] == [2, 5]
 
 
 async def test_revoked_tokens_are_remembered(log: EventLog) -> None:
     await log.revoke("t1")
     await log.revoke("t1")
-    assert log.revoked() == {"t1"}
+    assert await log.revoked() == {"t1"}
 
 
 async def test_a_log_opened_again_has_all_it_answered(log: EventLog) -> None:
@@ -613,20 +615,20 @@ async def test_a_log_opened_again_has_all_it_answered(log: EventLog) -> None:
     await log.mark("run_a", "9")
     await log.append("run_a", run.writer, [replace(an_entry("p", status="requires_action"), pause='{"path":"1"}')])
 
-    def known() -> tuple[object, ...]:
-        keys = (log.by_key("p", "key-b"), log.by_key("p", "alias"))
+    async def known() -> tuple[object, ...]:
+        keys = (await log.by_key("p", "key-b"), await log.by_key("p", "alias"))
         return (
-            log.run("run_a"),
-            log.read("run_a", 0, 9, ROOM),
-            log.steps("run_a"),
-            log.counts(),
+            await log.run("run_a"),
+            await log.read("run_a", 0, 9, ROOM),
+            await log.steps("run_a"),
+            await log.counts(),
             keys,
-            log.operation("p", "op_1"),
+            await log.operation("p", "op_1"),
         )
 
     await answer(log, "b", "approve")
     await answer(log, "c", "approve", key="alias")
-    before = known()
+    before = await known()
     await log.close()
     await log.open()
-    assert known() == before
+    assert await known() == before

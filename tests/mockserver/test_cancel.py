@@ -38,7 +38,7 @@ async def test_a_cancel_settles_the_run_and_lists_its_operations(sites):
         "reason": "requested",
         "operations": {"known": ["op_mail"], "unknown": ["op_slow"], "irreversible": ["op_charge"], "external": []},
     }
-    assert [effect.operation_id for effect in site.engine.log.effects(run["id"])] == ["op_mail", "op_charge"]
+    assert [effect.operation_id for effect in await site.engine.log.effects(run["id"])] == ["op_mail", "op_charge"]
 
 
 async def test_a_cancel_is_idempotent(sites):

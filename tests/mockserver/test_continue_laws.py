@@ -49,10 +49,10 @@ class History:
         self.paused.append(run["id"])
 
     async def answer(self, run_id: str, choice: int, key: str) -> None:
-        before = self.site.engine.log.counts().runs
+        before = (await self.site.engine.log.counts()).runs
         responses = list(CHOICES[choice])
         answer = await self.site.create({"continues": run_id, "responses": responses}, key=key)
-        made = self.site.engine.log.counts().runs - before
+        made = (await self.site.engine.log.counts()).runs - before
         if answer.status >= 400:
             assert made == 0
             if answer.code != "idempotency_conflict":
@@ -79,7 +79,7 @@ class History:
         for key, run_id in self.keys.items():
             found = (await self.site.get(f"/v1/runs?idempotency_key={key}")).json["runs"]
             assert [run["id"] for run in found] == [run_id]
-        done = self.site.engine.log.counts()
+        done = await self.site.engine.log.counts()
         assert done.effects == done.effect_attempts == 2 * sum(choice == 0 for choice in self.taken.values())
 
 

@@ -88,15 +88,15 @@ class Dying(MemoryLog):
         return await self._maybe(super().perform(*args))
 
 
-def bodies(site, run):
-    return [json.loads(event.body) for event in site.engine.log.read(run["id"], 0, 10_000, 1 << 26)]
+async def bodies(site, run):
+    return [json.loads(event.body) for event in await site.engine.log.read(run["id"], 0, 10_000, 1 << 26)]
 
 
 @pytest.mark.parametrize("before", [True, False])
 async def test_killed_at_any_write_a_run_goes_on_without_loss_or_repeat(sites, before):
     """RS-45, RS-61, RS-62: at each write, before it and after it: same events, each effect once."""
     whole = await sites(FULL, deterministic=True)
-    expected = bodies(whole, await whole.settled())
+    expected = await bodies(whole, await whole.settled())
     for at in range(1, 100):
         log = Dying(at, before=before)
         site = await sites(FULL, log=log, deterministic=True)
@@ -107,12 +107,12 @@ async def test_killed_at_any_write_a_run_goes_on_without_loss_or_repeat(sites, b
         if not log.died.is_set():
             dying.cancel()
             break
-        shown = bodies(site, run)
+        shown = await bodies(site, run)
         await site.engine.restart()
         await done
-        assert bodies(site, run)[: len(shown)] == shown, at
-        assert bodies(site, run) == expected, at
-        assert [effect.tool for effect in log.effects(run["id"])] == ["charge", "y", "x", "last"], at
+        assert (await bodies(site, run))[: len(shown)] == shown, at
+        assert await bodies(site, run) == expected, at
+        assert [effect.tool for effect in await log.effects(run["id"])] == ["charge", "y", "x", "last"], at
     assert at > 8, "the run has enough writes to be worth it"
 
 
@@ -124,7 +124,7 @@ async def test_an_effect_done_and_not_recorded_is_not_done_again(sites):
     await asyncio.wait_for(log.died.wait(), 5)
     await site.engine.restart()
     await site.until_settled(run["id"])
-    counts = log.counts()
+    counts = await log.counts()
     assert (counts.effects, counts.effect_attempts) == (1, 2)
 
 
@@ -145,8 +145,8 @@ async def test_an_append_whose_answer_is_lost_is_sent_again(sites):
 
     whole = await sites(FULL, deterministic=True)
     site = await sites(FULL, log=Flaky(), deterministic=True)
-    expected = bodies(whole, await whole.settled())
-    assert bodies(site, await site.settled()) == expected
+    expected = await bodies(whole, await whole.settled())
+    assert await bodies(site, await site.settled()) == expected
 
 
 async def test_a_run_goes_on_in_another_process(sites, tmp_path):
@@ -159,7 +159,7 @@ async def test_a_run_goes_on_in_another_process(sites, tmp_path):
     second = await sites(script, log=SqliteLog(tmp_path / "log.db"))
     settled = await second.until_settled(run["id"])
     assert (settled["status"], settled["epoch"]) == ("completed", run["epoch"])
-    events = bodies(second, run)
+    events = await bodies(second, run)
     assert [event["sequence"] for event in events] == list(range(1, 12))
     assert len({event["id"] for event in events}) == 11
 
@@ -172,13 +172,13 @@ async def test_an_unfinished_run_of_an_unknown_script_stops_the_start(sites):
     await first.close()
     with pytest.raises(UnknownScript, match="open"):
         await sites(QUICK, log=log)
-    assert log.run(run["id"]).status in ("queued", "running")
+    assert (await log.run(run["id"])).status in ("queued", "running")
 
 
 async def test_every_step_leaves_its_event(sites):
     site = await sites(FULL)
     run = await site.settled()
-    events = bodies(site, run)
+    events = await bodies(site, run)
     assert [event["type"] for event in events if event["type"] not in ("message.delta", "message.completed")] == [
         "run.created", "run.started", "tool.call", "tool.result", "tool.call", "tool.result", "tool.call", "tool.result",
         "tool.call", "tool.result", "status", "vendor.note", "blob", "tool.call", "tool.result", "run.completed",
@@ -192,7 +192,7 @@ async def test_every_step_leaves_its_event(sites):
 async def test_indexes_count_from_0_and_deltas_make_the_message(sites):
     """RS-25: the deltas put together are the message that completes them."""
     site = await sites(FULL)
-    events = bodies(site, await site.settled())
+    events = await bodies(site, await site.settled())
     messages = {}
     for event in events:
         data = event["data"]
@@ -208,8 +208,12 @@ async def test_operation_ids_are_stable_and_named_in_call_and_result(sites):
     """RS-47: made before the first attempt; those that the script names are kept."""
     site = await sites(FULL)
     run = await site.settled()
-    calls = {e["data"]["call_id"]: e["data"]["operation_id"] for e in bodies(site, run) if e["type"] == "tool.call"}
-    results = {e["data"]["call_id"]: e["data"]["operation_id"] for e in bodies(site, run) if e["type"] == "tool.result"}
+    calls = {
+        e["data"]["call_id"]: e["data"]["operation_id"] for e in await bodies(site, run) if e["type"] == "tool.call"
+    }
+    results = {
+        e["data"]["call_id"]: e["data"]["operation_id"] for e in await bodies(site, run) if e["type"] == "tool.result"
+    }
     assert calls == results
     assert "op_91" in calls.values()
     assert len(set(calls.values())) == 5
@@ -221,7 +225,7 @@ async def test_producers_in_parallel_share_one_order(sites):
     orders = set()
     for seed in (1, 1, 2):
         site = await sites(Script(name="s", clock="virtual", seed=seed, steps=(Parallel(branches=branches),)))
-        notes = [e["data"] for e in bodies(site, await site.settled()) if e["type"] == "note"]
+        notes = [e["data"] for e in await bodies(site, await site.settled()) if e["type"] == "note"]
         for b in range(4):
             assert [note["n"] for note in notes if note["b"] == b] == list(range(20))
         orders.add(tuple(note["b"] for note in notes))
@@ -243,7 +247,7 @@ async def test_an_event_that_is_too_large_is_the_runs_failure(sites):
     )
     run = await site.settled()
     assert (run["status"], run["error"]["code"]) == ("failed", "event_too_large")
-    assert [event["type"] for event in bodies(site, run)][-2:] == ["status", "run.failed"]
+    assert [event["type"] for event in await bodies(site, run)][-2:] == ["status", "run.failed"]
 
 
 async def test_a_result_that_is_too_large_is_the_runs_failure_too(sites):
@@ -276,7 +280,7 @@ async def test_a_release_is_an_event_and_a_member_of_the_run(sites):
     site = await sites(Script(name="s", clock="virtual", steps=(Release(release="r2"),)))
     run = await site.settled()
     assert run["release"] == "r2"
-    assert [e["data"] for e in bodies(site, run) if e["type"] == "release.changed"] == [{"release": "r2"}]
+    assert [e["data"] for e in await bodies(site, run) if e["type"] == "release.changed"] == [{"release": "r2"}]
 
 
 @pytest.mark.parametrize("step", [Restart(), Kill()])
@@ -284,7 +288,7 @@ async def test_a_restart_step_is_played_once(sites, step):
     """A mounted server does not kill its host: it restarts its engine instead. The run goes on after the step."""
     site = await sites(Script(name="s", clock="virtual", steps=(Status(text="a"), step, Status(text="b"))))
     run = await site.settled()
-    assert [e["data"] for e in bodies(site, run) if e["type"] == "status"] == [{"text": "a"}, {"text": "b"}]
+    assert [e["data"] for e in await bodies(site, run) if e["type"] == "status"] == [{"text": "a"}, {"text": "b"}]
     assert run["epoch"].endswith("-1"), "no event was lost: the epoch stands"
 
 
@@ -319,7 +323,7 @@ async def test_a_new_epoch_step_begins_one_and_the_run_goes_on(sites):
     site = await sites(Script(name="s", clock="virtual", steps=(Status(text="a"), NewEpoch(), Status(text="b"))))
     run = await site.settled()
     assert run["epoch"].endswith("-2")
-    ids = [event["id"] for event in bodies(site, run)]
+    ids = [event["id"] for event in await bodies(site, run)]
     assert len(set(ids)) == len(ids) == 5
 
 
@@ -327,10 +331,10 @@ async def test_a_lost_tail_is_written_again_under_other_ids(sites):
     """An event's id is unique for ever: what takes the place of a lost event is another event."""
     site = await sites(QUICK)
     run = await site.settled()
-    before = bodies(site, run)
+    before = await bodies(site, run)
     await site.engine.new_epoch(run["id"], keep=3)
     await site.until_settled(run["id"])
-    after = bodies(site, run)
+    after = await bodies(site, run)
     assert [event["id"] for event in after[:3]] == [event["id"] for event in before[:3]]
     assert not {event["id"] for event in after[3:]} & {event["id"] for event in before}
     assert [event["data"] for event in after] == [event["data"] for event in before]
@@ -371,7 +375,7 @@ async def test_a_recording_is_played_as_a_run(sites, tmp_path):
     site = await sites(QUICK)
     site.engine.settings.scripts._scripts["recorded"] = recording
     run = await site.settled({"input": {"scenario": "recorded"}})
-    events = bodies(site, run)
+    events = await bodies(site, run)
     assert [event["type"] for event in events[2:]] == ["a.b", "thing", "message", "run.completed"]
     assert [event["data"] for event in events[2:5]] == lines
 
@@ -380,6 +384,6 @@ async def test_a_paused_run_plays_no_further(sites):
     steps = (Ask(actions=(Action(id="a", tool="t"),), approved=(Status(text="x"),)), Status(text="y"))
     site = await sites(Script(name="s", clock="virtual", steps=steps))
     run = await site.settled()
-    assert [event["type"] for event in bodies(site, run)] == [
+    assert [event["type"] for event in await bodies(site, run)] == [
         "run.created", "run.started", "action.required", "run.paused",
     ]  # fmt: skip

@@ -210,7 +210,7 @@ async def test_a_lost_tail_does_not_take_an_effect_back(sites, a_log):
     await site.engine.new_epoch(run["id"], keep=2)
     await site.until_head(run["id"], 9)
     assert await statuses(site, "op_mail", "op_charge", "op_book") == ["committed", "committed", "failed"]
-    assert site.engine.log.counts().effects == 2
+    assert (await site.engine.log.counts()).effects == 2
 
 
 async def test_discovery_names_where_operations_are(sites):

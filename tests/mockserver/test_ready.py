@@ -36,7 +36,7 @@ async def played(sites, name: str) -> tuple[Site, dict, list[dict]]:
     """Play a ready scenario by its name, with waits that take no time; return the run and its events."""
     site = await sites(replace(load_ready(name), clock="virtual"))
     run = await site.settled({"input": {"scenario": name}})
-    return site, run, [json.loads(event.body) for event in site.engine.log.read(run["id"], 0, 100_000, 1 << 28)]
+    return site, run, [json.loads(event.body) for event in await site.engine.log.read(run["id"], 0, 100_000, 1 << 28)]
 
 
 def of_type(events: list[dict], kind: str) -> list[dict]:

@@ -104,7 +104,7 @@ async def test_a_run_of_another_servers_log_is_refused_not_an_empty_stream(sites
     for path, form in (("/events", SSE), ("/events?after=tail", SSE), ("/events", {}), ("/snapshot", {}), ("", {})):
         answer = await second.get(f"/v1/runs/{run['id']}{path}", form)
         assert (answer.status, answer.code) == (404, "run_not_found")
-    assert second.engine.log.counts().runs == 0
+    assert (await second.engine.log.counts()).runs == 0
 
 
 async def test_another_epoch_is_refused_with_the_way_out(sites):
@@ -267,7 +267,7 @@ async def test_a_failed_resume_creates_nothing(sites):
     site = await sites()
     await site.get("/v1/runs/run_1/events", SSE)
     await site.get("/v1/sessions/s/runs")
-    assert site.engine.log.counts().runs == 0
+    assert (await site.engine.log.counts()).runs == 0
     assert (await site.get("/v1/sessions/s")).code == "session_not_found"
 
 

@@ -20,7 +20,7 @@ ALICE = {"Authorization": "Bearer a1"}
 
 
 async def bodies(site, run_id):
-    return [event.body.decode() for event in site.engine.log.read(run_id, 0, 1_000, 1 << 24)]
+    return [event.body.decode() for event in await site.engine.log.read(run_id, 0, 1_000, 1 << 24)]
 
 
 # streaming ------------------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ async def test_a_start_under_a_known_key_is_the_same_run_from_the_beginning(site
     dialogue.say("start", idempotency_key="k1", input="x")
     first, *events = await dialogue.messages()
     assert (first["replayed"], first["run"]["id"], len(events)) == (True, run["id"], 7)
-    assert site.engine.log.counts().runs == 1
+    assert (await site.engine.log.counts()).runs == 1
 
 
 async def test_cancel_on_the_socket_is_the_cancel(sites):
@@ -232,7 +232,7 @@ async def test_a_server_with_too_much_to_do_says_when_to_come_back(sites):
     dialogue.say("start", idempotency_key="new", input="x")
     (message,) = await dialogue.messages()
     assert (message["type"], message["code"]) == ("error", "overloaded")
-    assert site.engine.log.counts().runs == 1, "refused, and yet created"
+    assert (await site.engine.log.counts()).runs == 1, "refused, and yet created"
     first.leave()
     await first.messages()
 
@@ -257,7 +257,7 @@ async def test_a_start_that_the_create_would_refuse_is_refused_and_makes_nothing
     dialogue.say("start", **members)
     (message,) = await dialogue.messages()
     assert (message["type"], message["code"], dialogue.code) == ("error", code, 1000)
-    assert site.engine.log.counts().runs == 1
+    assert (await site.engine.log.counts()).runs == 1
 
 
 # who -----------------------------------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ async def test_a_later_message_that_makes_no_sense_ends_the_stream_between_two_e
     dialogue.send(message)
     (told,) = await dialogue.messages()
     assert (told["type"], told["code"], dialogue.code) == ("error", "invalid_request", 4400)
-    assert site.engine.log.run(run["id"]).status == "running"
+    assert (await site.engine.log.run(run["id"])).status == "running"
 
 
 async def test_a_message_that_is_too_big_is_1009(sites):

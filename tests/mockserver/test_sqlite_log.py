@@ -158,7 +158,7 @@ async def test_a_writer_that_is_waited_for_no_longer_still_writes(tmp_path):
     await asyncio.gather(task, return_exceptions=True)
     await log.close()
     await log.open()
-    assert log.run("run_a").last_sequence == 1
+    assert (await log.run("run_a")).last_sequence == 1
     await log.close()
 
 
@@ -197,12 +197,12 @@ async def test_a_file_of_an_older_schema_is_carried_on(tmp_path):
     for _ in range(2):
         log = SqliteLog(path)
         await log.open()
-        run = log.run("run_a")
+        run = await log.run("run_a")
         assert (run.status, run.last_sequence, run.pause, run.answers) == ("running", 1, None, None)
-        assert log.effects("run_a") == (Effect("run_a", "op_1", "charge", reversible=False, attempts=2),)
-        known = log.operation("p", "op_1")
+        assert await log.effects("run_a") == (Effect("run_a", "op_1", "charge", reversible=False, attempts=2),)
+        known = await log.operation("p", "op_1")
         assert (known.status, known.reversible, known.tool) == ("committed", False, "charge")
-        assert log.counts().effects == 1
+        assert (await log.counts()).effects == 1
         await log.close()
     with contextlib.closing(sqlite3.connect(path)) as now:
         assert now.execute("PRAGMA user_version").fetchone() == (3,)

@@ -55,7 +55,7 @@ async def test_the_bytes_of_an_event_are_those_of_the_log(sites):
     run = await site.run()
     live = [block.data.encode() for block in (await site.follow(run["id"]))[1:]]
     replay = [block.data.encode() for block in (await site.follow(run["id"]))[1:]]
-    log = [event.body for event in site.engine.log.read(run["id"], 0, 100, 1 << 20)]
+    log = [event.body for event in await site.engine.log.read(run["id"], 0, 100, 1 << 20)]
     page = (await site.get(f"/v1/runs/{run['id']}/events")).body
     assert live == replay == log
     assert page.startswith(b'{"events":[' + b",".join(log) + b"],")

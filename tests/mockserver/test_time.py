@@ -117,5 +117,5 @@ async def test_a_run_that_does_not_settle_in_10_s_is_not_superseded(sites):
     refusal = json.loads(await exchange._chunks.get())
     assert (refusal["status"], refusal["code"]) == (503, "overloaded")
     assert now() - began == pytest.approx(10.0)
-    assert site.engine.log.by_key("anyone", "k") is None
-    assert site.engine.log.counts().runs == 1
+    assert await site.engine.log.by_key("anyone", "k") is None
+    assert (await site.engine.log.counts()).runs == 1

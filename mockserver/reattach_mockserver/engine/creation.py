@@ -38,7 +38,7 @@ class Creation:
             TooManyRuns: The principal is at its limit.
             LogUnavailable: The storage failed again and again.
         """
-        draft = self._draft(new, names)
+        draft = await self._draft(new, names)
         largest, most = draft.largest, limits_for(self._settings, draft.record.script).event_bytes
         if largest.size > most:
             raise EventTooLarge(f"{largest.type!r} would have {largest.size} bytes, at most {most} are allowed")
@@ -48,18 +48,18 @@ class Creation:
                     return await self._write(draft)
             return await self._write(draft)
         except NotAnswered as refused:
-            raise not_continued(refused, self._paused(new)) from refused
+            raise not_continued(refused, await self._paused(new)) from refused
 
     async def _write(self, draft: Draft) -> tuple[RunRecord, bool]:
         limit = self._settings.limits.runs_per_principal
         return await self._log.create(draft.record, draft.entries, runs_limit=limit, answers=draft.answers)
 
-    def _draft(self, new: NewRun, names: Names) -> Draft:
+    async def _draft(self, new: NewRun, names: Names) -> Draft:
         now = self._settings.now()
         created_at = moment(DETERMINISTIC_START_MS if self._settings.deterministic else now)
         if new.continues is None:
             return self._with_input(draft_run(new, names, created_at, now), new)
-        paused = self._paused(new)
+        paused = await self._paused(new)
         judge(paused, new.responses, new.answers(now), self._settings.scripts.get(paused.script))
         draft = draft_continuation(new, names, created_at, now, paused, self._script_after(paused))
         return self._with_input(draft, new)
@@ -70,8 +70,8 @@ class Creation:
             return draft
         return replace(draft, record=replace(draft.record, input=json_text(new.input)))
 
-    def _paused(self, new: NewRun) -> RunRecord:
-        paused = self._log.run(new.continues or "")
+    async def _paused(self, new: NewRun) -> RunRecord:
+        paused = await self._log.run(new.continues or "")
         assert paused is not None, "a continuation is found valid only if its run is known"
         return paused
 

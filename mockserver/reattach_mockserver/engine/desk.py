@@ -7,7 +7,7 @@ done to its log in between. The seam is `work.py`. Never here: what a work does,
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -51,7 +51,7 @@ class RunDesk:
         self._limits = limits
         self._reached = reached
         self._input = None if run.input is None else json.loads(run.input)
-        self._steps = log.steps(run.id)
+        self._steps: frozenset[str] | None = None
         self._places: dict[str, int] | None = None
 
     @property
@@ -68,25 +68,25 @@ class RunDesk:
 
     # Reading
 
-    def events(self, run_id: str | None = None) -> Iterator[dict[str, Any]]:
+    async def events(self, run_id: str | None = None) -> AsyncIterator[dict[str, Any]]:
         run_id, first = run_id or self._run.id, True
-        for event in self.kept(run_id):
+        async for event in self.kept(run_id):
             if first and event["sequence"] != 1:
                 raise LookupError(f"the first {event['sequence'] - 1} events of {run_id} are not kept")
             first = False
             yield event
 
-    def kept(self, run_id: str) -> Iterator[dict[str, Any]]:
+    async def kept(self, run_id: str) -> AsyncIterator[dict[str, Any]]:
         """Return the events that the log has, whether or not they are all."""
         after = 0
-        while page := self._log.read(run_id, after, _PAGE, _PAGE_BYTES):
+        while page := await self._log.read(run_id, after, _PAGE, _PAGE_BYTES):
             for stored in page:
                 yield json.loads(stored.body)
             after = page[-1].sequence
 
-    def earlier(self) -> tuple[RunRecord, ...]:
+    async def earlier(self) -> tuple[RunRecord, ...]:
         found: list[RunRecord] = []
-        while page := self._log.session_runs(
+        while page := await self._log.session_runs(
             self._run.principal, self._run.session_id, found[-1].number if found else 0, _PAGE
         ):
             found += page
@@ -136,11 +136,14 @@ class RunDesk:
         return event
 
     async def publish_all(self, notes: Sequence[Note]) -> list[dict[str, Any]]:
+        if self._steps is None:
+            self._steps = await self._log.steps(self._run.id)
         entries = {note.step: self._entry(note) for note in notes if _PREFIX + note.step not in self._steps}
         new = {}
         if entries:
             new = dict(zip(entries, await self.append(list(entries.values())), strict=True))
-        return [json.loads((new.get(note.step) or self._published(note.step)).body) for note in notes]
+        stored = [new.get(note.step) or await self._published(note.step) for note in notes]
+        return [json.loads(each.body) for each in stored]
 
     async def append(self, entries: Sequence[Entry]) -> tuple[Stored, ...]:
         """Append entries of the run and wake its readers; for the engine, which has its own types of events."""
@@ -171,14 +174,14 @@ class RunDesk:
             )
         return offered
 
-    def _published(self, step: str) -> Stored:
+    async def _published(self, step: str) -> Stored:
         """Return the event of a step that was in the log when the work began."""
         if self._places is None:
-            self._places = {event["id"]: event["sequence"] for event in self.events()}
+            self._places = {event["id"]: event["sequence"] async for event in self.events()}
         for number in range(self._run.incarnation, 0, -1):
             place = self._places.get(event_id(replace(self._run, incarnation=number), _PREFIX + step))
             if place is not None:
-                return self._log.read(self._run.id, place - 1, 1, _PAGE_BYTES)[0]
+                return (await self._log.read(self._run.id, place - 1, 1, _PAGE_BYTES))[0]
         raise LookupError(f"the event of step {step!r} is no longer kept")
 
     # Effects

@@ -99,17 +99,17 @@ class Engine:
     async def _open(self) -> None:
         await self._log.open()
         try:
-            unfinished = self._log.unfinished()
+            unfinished = await self._log.unfinished()
             for run in unfinished:
-                self._check_playable(run)
+                await self._check_playable(run)
         except UnknownScript:
             await self._log.close()
             raise
-        self.revoked = set(self._log.revoked())
+        self.revoked = set(await self._log.revoked())
         if self.settings.deterministic:
-            self._names = SeededNames(self.settings.seed or 0, self._log.counts().runs)
+            self._names = SeededNames(self.settings.seed or 0, (await self._log.counts()).runs)
         for run in unfinished:
-            self._play(await self._log.take_over(run.id))
+            await self._play(await self._log.take_over(run.id))
         self.started = True
 
     async def stop(self) -> None:
@@ -184,17 +184,17 @@ class Engine:
             except SessionBusy as again:
                 raise NotSettledInTime(again.run_id) from again
         if made:
-            self._play(run)
+            await self._play(run)
         return run, made
 
-    def _play(self, run: RunRecord) -> None:
-        player = self._player(run)
+    async def _play(self, run: RunRecord) -> None:
+        player = await self._player(run)
         task = asyncio.create_task(player.play(), name=f"player of {run.id}")
         self._players[run.id] = (player, task)
         task.add_done_callback(lambda done: self._forget(run.id, done))
 
-    def _player(self, run: RunRecord) -> Player | Worker:
-        playable, paused = self.playable(run.script), self._before(run)
+    async def _player(self, run: RunRecord) -> Player | Worker:
+        playable, paused = self.playable(run.script), await self._before(run)
         clock = RunClock(
             virtual=is_virtual(playable), scripted=self.settings.deterministic, created_at=run.created_at, now=self.now
         )
@@ -214,7 +214,7 @@ class Engine:
             )
         stage = Stage(
             run=run,
-            dues=self._dues(run),
+            dues=await self._dues(run),
             limits=self.limits(run),
             clock=clock,
             log=self._log,
@@ -225,15 +225,15 @@ class Engine:
         )
         return Player(stage)
 
-    def _check_playable(self, run: RunRecord) -> None:
+    async def _check_playable(self, run: RunRecord) -> None:
         if not is_work(self.playable(run.script)):
-            self._dues(run)
+            await self._dues(run)
 
-    def _before(self, run: RunRecord) -> RunRecord | None:
-        return None if run.continues is None else self._log.run(run.continues)
+    async def _before(self, run: RunRecord) -> RunRecord | None:
+        return None if run.continues is None else await self._log.run(run.continues)
 
-    def _dues(self, run: RunRecord) -> Iterator[Due]:
-        playable, paused = self.playable(run.script), self._before(run)
+    async def _dues(self, run: RunRecord) -> Iterator[Due]:
+        playable, paused = self.playable(run.script), await self._before(run)
         if paused is None or paused.script != run.script:
             return dues(playable, self.settings.seed)
         try:
@@ -257,13 +257,13 @@ class Engine:
 
     async def run(self, run_id: str) -> RunRecord | None:
         """Return the run as it is now; what has become too old is let go of first."""
-        run = self._log.run(run_id)
+        run = await self._log.run(run_id)
         if run is None:
             return None
         at, wanted = self.now(), run.trim_to
         retention_ms = self.limits(run).retention_ms
         if retention_ms is not None:
-            wanted = max(wanted, self._log.first_since(run_id, at - retention_ms))
+            wanted = max(wanted, await self._log.first_since(run_id, at - retention_ms))
         if wanted > run.first_sequence:
             run = await self._log.trim(run_id, wanted, at)
         if run.resolution is None and is_expired(run, at):
@@ -274,7 +274,10 @@ class Engine:
 
     async def snapshot(self, run: RunRecord) -> tuple[RunRecord, dict[str, Any]]:
         """Return a run and its state at one boundary; the events after it are kept for a minute from now."""
-        state = self._folds.at(run)
+        state = await self._folds.at(run)
+        while (now := await self._log.run(run.id)) is not None and now.epoch != run.epoch:
+            run = now  # replaced while it was read: the state may be of either
+            state = await self._folds.at(run)
         limits = self.limits(run)
         if limits.retention_events is not None or limits.retention_ms is not None or run.trim_to > 1:
             at = self.now()
@@ -314,7 +317,7 @@ class Engine:
         with self.hub.watching(run_id, run.principal, stream=False) as watcher:
             try:
                 async with asyncio.timeout(_SETTLE_WITHIN):
-                    while (now := self._log.run(run_id)) is not None and now.status not in SETTLED:
+                    while (now := await self._log.run(run_id)) is not None and now.status not in SETTLED:
                         await watcher.wait(None)
             except TimeoutError:
                 raise NotSettledInTime(run_id) from None
@@ -328,7 +331,7 @@ class Engine:
         run = await self._log.renew(run_id, keep)
         self.hub.wake(run_id)
         if run.status not in SETTLED:
-            self._play(run)
+            await self._play(run)
         return run
 
     async def expire(self, run_id: str, first: int) -> RunRecord:

@@ -76,12 +76,12 @@ class Folds:
         self._log = log
         self._folds: OrderedDict[str, Fold] = OrderedDict()
 
-    def at(self, run: RunRecord) -> dict[str, Any]:
+    async def at(self, run: RunRecord) -> dict[str, Any]:
         """Return the state at the record's last event, or a later one that is in the log already."""
         fold = self._folds.get(run.id)
         if fold is None or fold.epoch != run.epoch:
             fold = Fold(run.epoch)
-        while page := self._log.read(run.id, fold.sequence, _PAGE, _PAGE_BYTES):
+        while page := await self._log.read(run.id, fold.sequence, _PAGE, _PAGE_BYTES):
             for event in page:
                 fold.apply(json.loads(event.body))
         self._folds[run.id] = fold

@@ -3,7 +3,7 @@
 Checked by tests/mockserver/test_cancel.py. Where the rules come from: PROTOCOL, section 5, cancel.
 """
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -28,20 +28,20 @@ class Inventory:
         self._settled: dict[str, PlannedCall | _Known] = {}
 
     @classmethod
-    def of_events(cls, log: EventLog, run: RunRecord, events: Iterable[dict[str, Any]]) -> Self:
+    async def of_events(cls, log: EventLog, run: RunRecord, events: AsyncIterable[dict[str, Any]]) -> Self:
         """Take stock of a run by its events and by what the log knows of their operations."""
         found = cls()
-        for event in events:
+        async for event in events:
             match event:
                 case {"type": "tool.call", "data": {"operation_id": str(operation_id)}}:
-                    found.called(operation_id, _known(log, run, operation_id))
+                    found.called(operation_id, await _known(log, run, operation_id))
                 case {"type": "tool.result", "data": {"operation_id": str(operation_id), **rest}}:
-                    if operation_id in found._in_flight and _status(log, run, operation_id) != "unknown":
-                        found.settled(operation_id, _known(log, run, operation_id, rest.get("error")))
+                    if operation_id in found._in_flight and await _status(log, run, operation_id) != "unknown":
+                        found.settled(operation_id, await _known(log, run, operation_id, rest.get("error")))
                 case _:
                     pass
         for operation_id in list(found._in_flight):
-            if _status(log, run, operation_id) == "committed":
+            if await _status(log, run, operation_id) == "committed":
                 found.settled(operation_id, found._in_flight[operation_id])
         return found
 
@@ -69,12 +69,12 @@ class Inventory:
         }
 
 
-def _known(log: EventLog, run: RunRecord, operation_id: str, error: Any = None) -> _Known:
-    told = log.operation(run.principal, operation_id)
+async def _known(log: EventLog, run: RunRecord, operation_id: str, error: Any = None) -> _Known:
+    told = await log.operation(run.principal, operation_id)
     # What was never told to be reversible is taken for what cannot be undone.
     return _Known(told is not None and told.reversible is True, told is not None and told.external, error)
 
 
-def _status(log: EventLog, run: RunRecord, operation_id: str) -> str | None:
-    told = log.operation(run.principal, operation_id)
+async def _status(log: EventLog, run: RunRecord, operation_id: str) -> str | None:
+    told = await log.operation(run.principal, operation_id)
     return None if told is None else told.status

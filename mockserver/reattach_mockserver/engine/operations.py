@@ -14,13 +14,13 @@ from reattach_mockserver.logs.base import EventLog, OperationRecord, RunRecord
 from reattach_mockserver.logs.pause import is_expired, responses_of
 
 
-def read_operation(log: EventLog, principal: str, operation_id: str, now: int) -> dict[str, Any] | None:
+async def read_operation(log: EventLog, principal: str, operation_id: str, now: int) -> dict[str, Any] | None:
     """Return the principal's operation as it is at `now` ms, None if there is none."""
-    found = log.operation(principal, operation_id)
-    run = None if found is None else log.run(found.run_id)
+    found = await log.operation(principal, operation_id)
+    run = None if found is None else await log.run(found.run_id)
     if found is None or run is None:
         return None
-    status, result = _waiting(log, found, run, now) if found.waits else _called(found, run)
+    status, result = await _waiting(log, found, run, now) if found.waits else _called(found, run)
     return {
         "id": found.id,
         "tool": found.tool,
@@ -37,7 +37,7 @@ def _called(found: OperationRecord, run: RunRecord) -> tuple[str, Any]:
     return found.status, None if found.result is None else json.loads(found.result)
 
 
-def _waiting(log: EventLog, found: OperationRecord, run: RunRecord, now: int) -> tuple[str, Any]:
+async def _waiting(log: EventLog, found: OperationRecord, run: RunRecord, now: int) -> tuple[str, Any]:
     """Judge an operation that a pause asked for and that no call has begun."""
     response = _response(run, found.id)
     match response:
@@ -47,7 +47,7 @@ def _waiting(log: EventLog, found: OperationRecord, run: RunRecord, now: int) ->
         case {"result": result}:
             return "committed", result
         case {"decision": "approve"}:
-            return "failed" if _has_ended(log, run) else "pending", None
+            return "failed" if await _has_ended(log, run) else "pending", None
         case _:
             return "failed", None
 
@@ -58,9 +58,9 @@ def _response(run: RunRecord, operation_id: str) -> dict[str, Any] | None:
     return next((response for response in responses_of(run) if response["action_id"] in ids), None)
 
 
-def _has_ended(log: EventLog, run: RunRecord) -> bool:
+async def _has_ended(log: EventLog, run: RunRecord) -> bool:
     """Tell whether the job that was continued after this run goes no further."""
-    while run.continued_by is not None and (after := log.run(run.continued_by)) is not None:
+    while run.continued_by is not None and (after := await log.run(run.continued_by)) is not None:
         run = after
     if run.status == "requires_action":
         return run.resolution is not None

@@ -99,7 +99,7 @@ class Player:
                 await self._fail("internal", "the engine failed; see the server's log")
 
     async def _play(self) -> None:
-        stage, played = self._stage, self._stage.log.steps(self._run.id)
+        stage, played = self._stage, await self._stage.log.steps(self._run.id)
         try:
             for event in stage.openings:
                 if event.step not in played:

@@ -22,7 +22,7 @@ Never here: how it is played (`worker.py`), a model, a tool. Checked by tests/mo
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
@@ -96,14 +96,14 @@ class Desk(Protocol):
     def now(self) -> Callable[[], int]:
         """The server's clock, in ms since 1970."""
 
-    def events(self, run_id: str | None = None) -> Iterator[dict[str, Any]]:
+    def events(self, run_id: str | None = None) -> AsyncIterator[dict[str, Any]]:
         """Return the events of this run, or of an earlier one of its session, from the first, as the log has them.
 
         Raises:
             LookupError: The first of them are no longer kept.
         """
 
-    def earlier(self) -> tuple[RunRecord, ...]:
+    async def earlier(self) -> tuple[RunRecord, ...]:
         """Return the runs of this session before this one, oldest first."""
 
     def event_id(self, step: str) -> str:

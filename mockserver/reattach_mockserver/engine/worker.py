@@ -87,7 +87,7 @@ class Worker:
                 await self._settle(Failed("internal", "the work failed; see the server's log"))
 
     async def _open(self) -> None:
-        stage, played = self._stage, self._stage.log.steps(self._stage.run.id)
+        stage, played = self._stage, await self._stage.log.steps(self._stage.run.id)
         entries = [
             self._entry(event.step, event.type, event.data, release=event.release)
             for event in stage.openings
@@ -133,7 +133,7 @@ class Worker:
 
     async def _settle_cancelled(self) -> None:
         run = self._desk.run
-        inventory = Inventory.of_events(self._stage.log, run, self._desk.kept(run.id))
+        inventory = await Inventory.of_events(self._stage.log, run, self._desk.kept(run.id))
         await self._end("cancelled", {"reason": self._reason or "work", "operations": inventory.lists()})
 
     async def _end(self, status: str, data: Any, pause: str | None = None) -> None:

@@ -76,7 +76,7 @@ def snapshot_path(call: Call, run: RunRecord) -> str:
     return call.path(f"/v1/runs/{run.id}/snapshot")
 
 
-def sequence_after(engine: Engine, call: Call, run: RunRecord, *, header: bool) -> int:
+async def sequence_after(engine: Engine, call: Call, run: RunRecord, *, header: bool) -> int:
     """Return the sequence that the call wants the events after.
 
     Only the winner of header and parameter is examined. `header`: whether `Last-Event-ID` counts.
@@ -85,7 +85,7 @@ def sequence_after(engine: Engine, call: Call, run: RunRecord, *, header: bool) 
     word_allowed = not given
     given = given or call.parameters("after")
     if not given:
-        return check_cursor(engine, call, run, Cursor(run.epoch, 0))
+        return await check_cursor(engine, call, run, Cursor(run.epoch, 0))
     if len(given) > 1:
         raise Refusal("cursor_malformed", f"{len(given)} cursors were sent")
     if word_allowed and given[0] == "tail":
@@ -95,14 +95,14 @@ def sequence_after(engine: Engine, call: Call, run: RunRecord, *, header: bool) 
     cursor = parse_cursor(given[0])
     if cursor is None:
         raise Refusal("cursor_malformed", f"{given[0][:140]!r} is not a cursor")
-    return check_cursor(engine, call, run, cursor)
+    return await check_cursor(engine, call, run, cursor)
 
 
-def check_cursor(engine: Engine, call: Call, run: RunRecord, cursor: Cursor) -> int:
+async def check_cursor(engine: Engine, call: Call, run: RunRecord, cursor: Cursor) -> int:
     """Return the cursor's sequence if the run's log can be read from there."""
     if cursor.epoch != run.epoch:
         tag = run_tag(cursor.epoch)
-        other = None if tag is None else engine.log.run(f"run_{tag}")
+        other = None if tag is None else await engine.log.run(f"run_{tag}")
         if other is not None and other.id != run.id and other.principal == run.principal:
             raise Refusal("cursor_foreign", "this is a cursor of another run")
         raise epoch_changed(run, snapshot_path(call, run))

@@ -45,7 +45,7 @@ async def create_run(engine: Engine, call: Call) -> None:
         raise invalid_request(f"the body is not JSON with one meaning: {error}") from None
     try:
         async with engine.turns.turn(caller.principal, key, engine.settings.in_flight_wait):
-            run = engine.log.by_key(caller.principal, key)
+            run = await engine.log.by_key(caller.principal, key)
             made = False
             if run is None:
                 check_work(engine)
@@ -114,7 +114,7 @@ async def _new_run(engine: Engine, call: Call, key: str, digest: str, value: Any
     """Find out what is to be created, as far as the body alone can tell."""
     caller = call.caller
     limit = engine.settings.limits.runs_per_principal
-    busy = engine.log.unfinished(caller.principal) if limit is not None else ()
+    busy = await engine.log.unfinished(caller.principal) if limit is not None else ()
     superseding = isinstance(value, dict) and value.get("on_active") == "cancel"
     if limit is not None and len(busy) >= limit and not superseding:
         raise _too_many(engine)

@@ -32,7 +32,7 @@ async def _attach(engine: Engine, call: Call) -> None:
     names = call.parameter("names")
     if names not in (None, "on", "off"):
         raise invalid_request("names is to be 'on' or 'off'")
-    after = sequence_after(engine, call, run, header=True)
+    after = await sequence_after(engine, call, run, header=True)
     if run.status in SETTLED and after == run.last_sequence:
         await call.answer(204, b"", {})
         return

@@ -15,7 +15,7 @@ async def read_operation(engine: Engine, call: Call) -> None:
     caller = check_caller(engine, call)
     check_json(call)
     operation_id: str = call.scope["path_params"]["operation_id"]
-    found = operation_as_known(engine.log, caller.principal, operation_id, engine.now())
+    found = await operation_as_known(engine.log, caller.principal, operation_id, engine.now())
     if found is None:
         raise Refusal("operation_not_found", f"there is no operation {operation_id!r}")
     await call.answer_json(found)

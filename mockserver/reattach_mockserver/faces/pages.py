@@ -26,16 +26,17 @@ async def answer_page(engine: Engine, call: Call) -> None:
     run = await find_run(engine, call)
     limit = call.number("limit", _LIMIT, 1, _MAX_LIMIT)
     wait_ms = min(call.number("wait_ms", 0, 0, None), _MAX_WAIT_MS)
-    after = sequence_after(engine, call, run, header=False)
-    page = engine.log.read(run.id, after, limit, _PAGE_BYTES)
+    after = await sequence_after(engine, call, run, header=False)
+    asked = Cursor(run.epoch, after)
+    page = await engine.log.read(run.id, after, limit, _PAGE_BYTES)
     if not page and wait_ms and not call.head and not _over(engine, run):
-        asked = Cursor(run.epoch, after)
         with engine.hub.watching(run.id, call.caller.principal, stream=False) as watcher:
             async with presence(call, watcher):
                 page = await _poll(engine, watcher, run, after, limit, wait_ms)
-        run = await find_run(engine, call)
-        # Trimmed, or replaced, while it waited: the answer is the one that a call made now would get.
-        check_cursor(engine, call, run, asked)
+    # The record comes after the page, so it is not behind it. Trimmed, or replaced, meanwhile: the answer is the one that a
+    # call made now would get.
+    run = await find_run(engine, call)
+    await check_cursor(engine, call, run, asked)
     await _answer(engine, call, run, after, page)
 
 
@@ -49,7 +50,7 @@ async def _poll(
     with suppress(TimeoutError):
         async with asyncio.timeout(wait_ms / 1000):
             while not watcher.cut:
-                page = engine.log.read(run.id, after, limit, _PAGE_BYTES)
+                page = await engine.log.read(run.id, after, limit, _PAGE_BYTES)
                 now = await engine.run(run.id)
                 if page or now is None or now.epoch != run.epoch or _over(engine, now):
                     return page
@@ -60,7 +61,7 @@ async def _poll(
 
 
 async def _answer(engine: Engine, call: Call, run: RunRecord, after: int, page: tuple[Stored, ...]) -> None:
-    cursor_id = engine.log.event_id(run.id, after)
+    cursor_id = await engine.log.event_id(run.id, after)
     last = page[-1].sequence if page else after
     rest = {
         "next": f"{run.epoch}.{last}",

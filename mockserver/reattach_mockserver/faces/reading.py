@@ -64,7 +64,7 @@ class Reading:
         self._after = after
         self.heartbeat_ms = limits.heartbeat_ms
 
-    def attached(self) -> dict[str, object]:
+    async def attached(self) -> dict[str, object]:
         """Return where the stream begins: what answers the attach, in every form."""
         run = self._run
         return {
@@ -72,7 +72,7 @@ class Reading:
             "run_id": run.id,
             "epoch": run.epoch,
             "cursor": f"{run.epoch}.{self._after}",
-            "cursor_id": self._engine.log.event_id(run.id, self._after),
+            "cursor_id": await self._engine.log.event_id(run.id, self._after),
             "last_sequence": run.last_sequence,
             "status": run.status,
             "heartbeat_ms": self.heartbeat_ms,
@@ -84,16 +84,19 @@ class Reading:
         while not self._watcher.cut:
             if self._over:
                 return Over()
+            page = await self._engine.log.read(self._run.id, self._after, self._size, _PAGE_BYTES)
+            # The record comes after the page: if it is of our epoch and keeps what we want, so did the log when we read.
             run = await self._engine.run(self._run.id)
             reason = self._reason_to_close(run)
             if reason is not None or run is None:
                 return Leave(reason or "epoch_changed")
-            page = self._engine.log.read(run.id, self._after, self._size, _PAGE_BYTES)
             self._size = _PAGE
             if page:
                 self._after = page[-1].sequence
                 self._over = page[-1].settles
                 return Page(page)
+            if self._after < run.last_sequence:
+                continue  # appended between the two
             if run.status in SETTLED:
                 return Over()
             await self._engine.settings.hooks.replayed(run.id, self._after)

@@ -38,7 +38,7 @@ async def read_run_by_key(engine: Engine, call: Call) -> None:
     key = call.parameter("idempotency_key")
     if key is None:
         raise invalid_request("the parameter 'idempotency_key' is missing: runs are not listed as a whole")
-    run = engine.log.by_key(caller.principal, key)
+    run = await engine.log.by_key(caller.principal, key)
     now = None if run is None else await engine.run(run.id)
     await call.answer_json({"runs": [] if now is None else [run_json(now, engine.now())]})
 
@@ -52,7 +52,7 @@ async def read_snapshot(engine: Engine, call: Call) -> None:
     await call.answer_json(
         {
             "cursor": f"{run.epoch}.{sequence}",
-            "cursor_id": engine.log.event_id(run.id, sequence),
+            "cursor_id": await engine.log.event_id(run.id, sequence),
             "epoch": run.epoch,
             **state,
             "required_actions": with_resolutions(state["required_actions"], run, engine.now()),

@@ -15,30 +15,30 @@ _PAGE = 100
 
 async def read_session(engine: Engine, call: Call) -> None:
     """Answer with the session."""
-    await call.answer_json(session_json(_find(engine, call)))
+    await call.answer_json(session_json(await _find(engine, call)))
 
 
 async def read_session_runs(engine: Engine, call: Call) -> None:
     """Answer with a page of the session's runs, oldest first."""
-    session = _find(engine, call)
+    session = await _find(engine, call)
     number = 0
     after = call.parameter("after")
     if after is not None:
-        last = engine.log.run(after)
+        last = await engine.log.run(after)
         if last is None or (last.principal, last.session_id) != (session.principal, session.id):
             raise invalid_request("after is to be the id of a run of this session")
         number = last.number
-    runs = engine.log.session_runs(session.principal, session.id, number, _PAGE + 1)
+    runs = await engine.log.session_runs(session.principal, session.id, number, _PAGE + 1)
     page, more = runs[:_PAGE], len(runs) > _PAGE
     now = engine.now()
     await call.answer_json({"runs": [run_json(run, now) for run in page], "next": page[-1].id if more else None})
 
 
-def _find(engine: Engine, call: Call) -> SessionRecord:
+async def _find(engine: Engine, call: Call) -> SessionRecord:
     caller = check_caller(engine, call)
     check_json(call)
     session_id: str = call.scope["path_params"]["session_id"]
-    session = engine.log.session(caller.principal, session_id)
+    session = await engine.log.session(caller.principal, session_id)
     if session is None:
         raise Refusal("session_not_found", f"there is no session {session_id!r}")
     return session

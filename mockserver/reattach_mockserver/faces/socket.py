@@ -191,7 +191,7 @@ class _Socket:
             call = self._inside.call("POST", headers=_key(message), body=json_body(members))
             caller = check_caller(self._engine, call)
             key = message.get("idempotency_key")
-            if not isinstance(key, str) or self._engine.log.by_key(caller.principal, key) is None:
+            if not isinstance(key, str) or await self._engine.log.by_key(caller.principal, key) is None:
                 check_streams(self._engine, call)
             answer = await call.answered(create_run, self._engine)
             run = await self._engine.run(json.loads(answer.body)["id"])
@@ -200,7 +200,7 @@ class _Socket:
             if replayed:
                 check_work(self._engine)
                 check_streams(self._engine, call)
-            after = sequence_after(self._engine, call, run, header=False)
+            after = await sequence_after(self._engine, call, run, header=False)
         except Refusal as refusal:
             await self._answer_refusal("error", refusal)
             return
@@ -219,7 +219,7 @@ class _Socket:
             run = await find_run(self._engine, call)
             if given is not None and cursor is None:
                 raise Refusal("cursor_malformed", "a cursor is a text")
-            after = sequence_after(self._engine, call, run, header=False)
+            after = await sequence_after(self._engine, call, run, header=False)
         except Refusal as refusal:
             await self._answer_refusal("resume_rejected", refusal)
             return
@@ -234,7 +234,7 @@ class _Socket:
             reading = Reading(self._engine, run, after, watcher)
             listener = asyncio.create_task(self._listen(run, watcher))
             try:
-                await self._say(first or told("resume_ok", **reading.attached()))
+                await self._say(first or told("resume_ok", **(await reading.attached())))
                 await self._follow(run, reading)
             finally:
                 listener.cancel()

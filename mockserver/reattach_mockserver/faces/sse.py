@@ -56,7 +56,7 @@ class _Stream:
 
     async def send(self, reading: Reading) -> None:
         """Send everything; a stream that was cut is left without its end, so that the loss can be seen."""
-        await self._put(self._frames.attached(reading.attached()))
+        await self._put(self._frames.attached(await reading.attached()))
         while True:
             match await reading.next():
                 case Page(events):

@@ -19,7 +19,8 @@ The law (tests/contracts/test_event_logs.py runs it on each implementation):
    `LogUnavailable` and may repeat the same call.
 
 **To add a log:** one file, one class with these methods; the arithmetic of records is `advance.py`, not yours.
-Reads are plain calls and must be quick (an indexed range); writes are awaited. Then a line in the contract
+Reads must be quick (an indexed range); each sees one moment, and no moment before one that anybody has seen. Two of
+them are two moments: whoever needs both of a page and a record reads the record last. Then a line in the contract
 suite's list. Nothing here knows a script, a subscriber or HTTP.
 """
 
@@ -292,44 +293,44 @@ class EventLog(Protocol):
     async def revoke(self, token: str) -> None:
         """Remember that the token of this digest is good no more."""
 
-    def run(self, run_id: str) -> RunRecord | None:
+    async def run(self, run_id: str) -> RunRecord | None:
         """Return the run."""
 
-    def by_key(self, principal: str, key: str) -> RunRecord | None:
+    async def by_key(self, principal: str, key: str) -> RunRecord | None:
         """Return the run that was created under this key; `key` and `digest` are those of this create."""
 
-    def read(self, run_id: str, after: int, limit: int, max_bytes: int) -> tuple[Stored, ...]:
+    async def read(self, run_id: str, after: int, limit: int, max_bytes: int) -> tuple[Stored, ...]:
         """Return the events after `after`, at most `limit`, and no more than `max_bytes` but for the first."""
 
-    def event_id(self, run_id: str, sequence: int) -> str | None:
+    async def event_id(self, run_id: str, sequence: int) -> str | None:
         """Return the id of the event there, also of a trimmed one; None if there never was one."""
 
-    def first_since(self, run_id: str, at: int) -> int:
+    async def first_since(self, run_id: str, at: int) -> int:
         """Return the sequence of the first event appended at or after `at` ms; the last one + 1 if none."""
 
-    def session(self, principal: str, session_id: str) -> SessionRecord | None:
+    async def session(self, principal: str, session_id: str) -> SessionRecord | None:
         """Return the session."""
 
-    def session_runs(self, principal: str, session_id: str, after: int, limit: int) -> tuple[RunRecord, ...]:
+    async def session_runs(self, principal: str, session_id: str, after: int, limit: int) -> tuple[RunRecord, ...]:
         """Return the session's runs whose number is above `after`, oldest first."""
 
-    def runs(self, after: int, limit: int) -> tuple[RunRecord, ...]:
+    async def runs(self, after: int, limit: int) -> tuple[RunRecord, ...]:
         """Return the runs of all principals whose number is above `after`, oldest first: for whoever tests, not for a face."""
 
-    def unfinished(self, principal: str | None = None) -> tuple[RunRecord, ...]:
+    async def unfinished(self, principal: str | None = None) -> tuple[RunRecord, ...]:
         """Return the runs that have not settled, oldest first; of all principals if None."""
 
-    def steps(self, run_id: str) -> frozenset[str]:
+    async def steps(self, run_id: str) -> frozenset[str]:
         """Return the steps whose event the run holds, and those that were marked."""
 
-    def effects(self, run_id: str) -> tuple[Effect, ...]:
+    async def effects(self, run_id: str) -> tuple[Effect, ...]:
         """Return the run's side effects, in the order in which they were done."""
 
-    def operation(self, principal: str, operation_id: str) -> OperationRecord | None:
+    async def operation(self, principal: str, operation_id: str) -> OperationRecord | None:
         """Return what is known of an operation; of several runs that used the id, what the newest knows."""
 
-    def revoked(self) -> frozenset[str]:
+    async def revoked(self) -> frozenset[str]:
         """Return the digests of the tokens that are good no more."""
 
-    def counts(self) -> Counts:
+    async def counts(self) -> Counts:
         """Count."""

@@ -77,7 +77,7 @@ class MemoryLog:
         runs_limit: int | None = None,
         answers: Answers | None = None,
     ) -> tuple[RunRecord, bool]:
-        known = self.by_key(run.principal, run.key)
+        known = await self.by_key(run.principal, run.key)
         if known is not None:
             return known, False
         paused = None
@@ -92,7 +92,7 @@ class MemoryLog:
         for other in others:
             if other in self._active:
                 raise SessionBusy(other)
-        if runs_limit is not None and len(self.unfinished(run.principal)) >= runs_limit:
+        if runs_limit is not None and len(await self.unfinished(run.principal)) >= runs_limit:
             raise TooManyRuns(run.principal)
         if paused is not None:
             self._runs[paused.id].record = paused
@@ -220,16 +220,16 @@ class MemoryLog:
         )
         return held.record
 
-    def run(self, run_id: str) -> RunRecord | None:
+    async def run(self, run_id: str) -> RunRecord | None:
         held = self._runs.get(run_id)
         return None if held is None else held.record
 
-    def by_key(self, principal: str, key: str) -> RunRecord | None:
+    async def by_key(self, principal: str, key: str) -> RunRecord | None:
         run_id, digest = self._keys.get((principal, key), ("", ""))
-        run = self.run(run_id)
+        run = await self.run(run_id)
         return None if run is None else replace(run, key=key, digest=digest)
 
-    def read(self, run_id: str, after: int, limit: int, max_bytes: int) -> tuple[Stored, ...]:
+    async def read(self, run_id: str, after: int, limit: int, max_bytes: int) -> tuple[Stored, ...]:
         page: list[Stored] = []
         for event in self._runs[run_id].events[after : after + limit]:
             max_bytes -= len(event.body)
@@ -238,42 +238,42 @@ class MemoryLog:
             page.append(event)
         return tuple(page)
 
-    def event_id(self, run_id: str, sequence: int) -> str | None:
+    async def event_id(self, run_id: str, sequence: int) -> str | None:
         events = self._runs[run_id].events
         return events[sequence - 1].id if 1 <= sequence <= len(events) else None
 
-    def first_since(self, run_id: str, at: int) -> int:
+    async def first_since(self, run_id: str, at: int) -> int:
         return bisect_left(self._runs[run_id].entries, at, key=lambda entry: entry.at) + 1
 
-    def session(self, principal: str, session_id: str) -> SessionRecord | None:
+    async def session(self, principal: str, session_id: str) -> SessionRecord | None:
         return self._sessions.get((principal, session_id), (None, []))[0]
 
-    def session_runs(self, principal: str, session_id: str, after: int, limit: int) -> tuple[RunRecord, ...]:
+    async def session_runs(self, principal: str, session_id: str, after: int, limit: int) -> tuple[RunRecord, ...]:
         _, ids = self._sessions.get((principal, session_id), (None, []))
         records = (self._runs[run_id].record for run_id in ids)
         return tuple(record for record in records if record.number > after)[:limit]
 
-    def runs(self, after: int, limit: int) -> tuple[RunRecord, ...]:
+    async def runs(self, after: int, limit: int) -> tuple[RunRecord, ...]:
         # Numbers are given in the order in which the runs came, from 1, and no run goes.
         return tuple(held.record for held in islice(self._runs.values(), after, after + limit))
 
-    def unfinished(self, principal: str | None = None) -> tuple[RunRecord, ...]:
+    async def unfinished(self, principal: str | None = None) -> tuple[RunRecord, ...]:
         records = (held.record for held in self._active.values())
         return tuple(record for record in records if principal is None or record.principal == principal)
 
-    def steps(self, run_id: str) -> frozenset[str]:
+    async def steps(self, run_id: str) -> frozenset[str]:
         return frozenset(self._runs[run_id].steps)
 
-    def effects(self, run_id: str) -> tuple[Effect, ...]:
+    async def effects(self, run_id: str) -> tuple[Effect, ...]:
         return tuple(effect for effect in self._effects.values() if effect.run_id == run_id)
 
-    def operation(self, principal: str, operation_id: str) -> OperationRecord | None:
+    async def operation(self, principal: str, operation_id: str) -> OperationRecord | None:
         return next(reversed(self._operations.get((principal, operation_id), {}).values()), None)
 
-    def revoked(self) -> frozenset[str]:
+    async def revoked(self) -> frozenset[str]:
         return frozenset(self._revoked)
 
-    def counts(self) -> Counts:
+    async def counts(self) -> Counts:
         return Counts(
             runs=len(self._runs),
             events=sum(len(held.events) for held in self._runs.values()),

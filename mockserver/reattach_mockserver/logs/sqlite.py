@@ -282,13 +282,13 @@ class SqliteLog:
 
     # Reading
 
-    def run(self, run_id: str) -> RunRecord | None:
+    async def run(self, run_id: str) -> RunRecord | None:
         return one_run(self._reader, f"{RUN} WHERE id = ?", (run_id,))
 
-    def by_key(self, principal: str, key: str) -> RunRecord | None:
+    async def by_key(self, principal: str, key: str) -> RunRecord | None:
         return run_by_key(self._reader, principal, key)
 
-    def read(self, run_id: str, after: int, limit: int, max_bytes: int) -> tuple[Stored, ...]:
+    async def read(self, run_id: str, after: int, limit: int, max_bytes: int) -> tuple[Stored, ...]:
         page: list[Stored] = []
         low = self._number(run_id) * PLACES
         rows = self._reader.execute(EVENTS, (low + after, low + PLACES, limit))
@@ -301,12 +301,12 @@ class SqliteLog:
         rows.close()
         return tuple(page)
 
-    def event_id(self, run_id: str, sequence: int) -> str | None:
+    async def event_id(self, run_id: str, sequence: int) -> str | None:
         place = self._number(run_id) * PLACES + sequence
         row = self._reader.execute("SELECT id FROM events WHERE place = ?", (place,)).fetchone()
         return None if row is None else row[0]
 
-    def first_since(self, run_id: str, at: int) -> int:
+    async def first_since(self, run_id: str, at: int) -> int:
         run = run_of(self._reader, run_id)
         low, high = 1, run.last_sequence + 1
         while low < high:
@@ -319,25 +319,25 @@ class SqliteLog:
     def _number(self, run_id: str) -> int:
         return number_of(self._reader, "SELECT number FROM runs WHERE id = ?", (run_id,))
 
-    def session(self, principal: str, session_id: str) -> SessionRecord | None:
+    async def session(self, principal: str, session_id: str) -> SessionRecord | None:
         row = self._reader.execute(
             "SELECT principal, id, created_at, last_run_id FROM sessions WHERE principal = ? AND id = ?",
             (principal, session_id),
         ).fetchone()
         return None if row is None else SessionRecord(*row)
 
-    def session_runs(self, principal: str, session_id: str, after: int, limit: int) -> tuple[RunRecord, ...]:
+    async def session_runs(self, principal: str, session_id: str, after: int, limit: int) -> tuple[RunRecord, ...]:
         rows = self._reader.execute(
             f"{RUN} WHERE principal = ? AND session_id = ? AND number > ? ORDER BY number LIMIT ?",
             (principal, session_id, after, limit),
         )
         return tuple(RunRecord(*row) for row in rows)
 
-    def runs(self, after: int, limit: int) -> tuple[RunRecord, ...]:
+    async def runs(self, after: int, limit: int) -> tuple[RunRecord, ...]:
         rows = self._reader.execute(f"{RUN} WHERE number > ? ORDER BY number LIMIT ?", (after, limit))
         return tuple(RunRecord(*row) for row in rows)
 
-    def unfinished(self, principal: str | None = None) -> tuple[RunRecord, ...]:
+    async def unfinished(self, principal: str | None = None) -> tuple[RunRecord, ...]:
         mine = "" if principal is None else " AND principal = ?"
         rows = self._reader.execute(
             f"{RUN} WHERE status NOT IN ({SETTLED_WORDS}){mine} ORDER BY number",
@@ -345,7 +345,7 @@ class SqliteLog:
         )
         return tuple(RunRecord(*row) for row in rows)
 
-    def steps(self, run_id: str) -> frozenset[str]:
+    async def steps(self, run_id: str) -> frozenset[str]:
         low = self._number(run_id) * PLACES
         rows = self._reader.execute(
             "SELECT step FROM events WHERE place > ? AND place < ? UNION ALL SELECT step FROM marks WHERE run_id = ?",
@@ -353,14 +353,14 @@ class SqliteLog:
         )
         return frozenset(row[0] for row in rows)
 
-    def effects(self, run_id: str) -> tuple[Effect, ...]:
+    async def effects(self, run_id: str) -> tuple[Effect, ...]:
         return tuple(effects_of(self._reader, "run_id = ?", (run_id,)))
 
-    def operation(self, principal: str, operation_id: str) -> OperationRecord | None:
+    async def operation(self, principal: str, operation_id: str) -> OperationRecord | None:
         return operation_of(self._reader, principal, operation_id)
 
-    def revoked(self) -> frozenset[str]:
+    async def revoked(self) -> frozenset[str]:
         return frozenset(row[0] for row in self._reader.execute("SELECT token FROM revoked"))
 
-    def counts(self) -> Counts:
+    async def counts(self) -> Counts:
         return counts_of(self._reader)
