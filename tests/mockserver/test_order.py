@@ -62,7 +62,7 @@ async def test_what_a_reader_saw_live_under_parallel_producers_is_the_final_log(
     for reader in readers:
         await reader.block()
         seen.append([(await reader.block()).data.encode() for _ in range(83)])
-    log = [event.body for event in site.engine.log.read(run["id"], 0, 1_000, 1 << 24)]
+    log = [event.body for event in await site.engine.log.read(run["id"], 0, 1_000, 1 << 24)]
     assert len(readers) == 4
     assert seen == [log] * 4
 

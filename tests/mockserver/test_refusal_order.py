@@ -264,8 +264,8 @@ async def test_of_any_two_faults_the_earlier_row_answers(sites, call, rows):
     """Each row alone is answered with its own code; and no refusal, of hundreds, leaves a trace."""
     scene = await staged(sites)
     before = (
-        scene.site.engine.log.counts(),
-        [scene.site.engine.log.run(run["id"]) for run in (scene.mine, scene.bobs)],
+        await scene.site.engine.log.counts(),
+        [await scene.site.engine.log.run(run["id"]) for run in (scene.mine, scene.bobs)],
     )
     for row, code in rows:
         wanted = call(scene)
@@ -279,5 +279,8 @@ async def test_of_any_two_faults_the_earlier_row_answers(sites, call, rows):
         later(wanted, scene)
         assert await wanted.answer(scene.site) == code, each.id
         scene.site.engine.overload(-1, 503)
-    after = (scene.site.engine.log.counts(), [scene.site.engine.log.run(run["id"]) for run in (scene.mine, scene.bobs)])
+    after = (
+        await scene.site.engine.log.counts(),
+        [await scene.site.engine.log.run(run["id"]) for run in (scene.mine, scene.bobs)],
+    )
     assert after == before
