@@ -26,9 +26,9 @@ class End(NamedTuple):
     error: ReattachError | None
 
 
-SLACK_EVENTS = 2_000
+SLACK_EVENTS = 4_000
 SLACK_BYTES = 8 << 20
-"""What a burst may hold in memory above the limit, so that a reader that keeps pace never goes to the file.
+"""What a burst may hold in memory above the limit, so that a reader that keeps pace never goes to the file: what one commit brings.
 
 More would cost more than it saves: what lives long is looked at again and again by the garbage collector."""
 
