@@ -53,12 +53,12 @@ class AgentWork:
         """Go on with the run of this desk. See `engine/work.py`."""
         talk = Conversation()
         try:
-            for run in desk.earlier():
+            for run in await desk.earlier():
                 talk.begin(continues=run.continues is not None)
-                for event in desk.events(run.id):
+                async for event in desk.events(run.id):
                     talk.apply(event)
             talk.begin(continues=desk.run.continues is not None)
-            for event in desk.events():
+            async for event in desk.events():
                 talk.apply(event)
         except LookupError as error:
             return Failed("history_lost", f"the session cannot be read to its beginning: {error}")

@@ -1,14 +1,12 @@
 """The agent loop, played by a server: what it publishes, when it asks its model, what it makes of answers and cancels."""
 
-import asyncio
-from pathlib import Path
 
 import pytest
 
 from reattach_mockserver.agent.loop import AgentWork
-from reattach_mockserver.agent.model import Called, ModelError, ModelTurn, Said, ToolTurn, UserTurn
+from reattach_mockserver.agent.model import Called, Said
 from reattach_mockserver.agent.scripted import ScriptedModel
-from reattach_mockserver.agent.tool import Tool, ToolError, always
+from reattach_mockserver.agent.tool import Tool
 
 pytestmark = pytest.mark.anyio
 
