@@ -27,7 +27,7 @@ from reattach_mockserver.engine.publisher import Publisher
 from reattach_mockserver.engine.score import dues, dues_after, is_virtual, limits_for
 from reattach_mockserver.engine.timeline import Due
 from reattach_mockserver.engine.turns import Turns
-from reattach_mockserver.engine.work import is_work
+from reattach_mockserver.engine.work import Work, close_work, is_work
 from reattach_mockserver.engine.worker import Worker, WorkStage
 from reattach_mockserver.event import SETTLED
 from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord, SessionBusy
@@ -75,6 +75,7 @@ class Engine:
         self._creation = Creation(self._log, settings)
         self._overloaded: Overloaded | None = None
         self._players: dict[str, tuple[Player | Worker, asyncio.Task[None]]] = {}
+        self._works: dict[int, Work] = {}
         self._life = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
         self.started = False
@@ -125,6 +126,9 @@ class Engine:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._players.clear()
+        works, self._works = list(self._works.values()), {}
+        for work in works:
+            await close_work(work)
         if self.started:
             self.started = False
             await self._log.close()
@@ -200,6 +204,7 @@ class Engine:
         )
         begins = () if paused is None else openings(paused)
         if is_work(playable):
+            self._works[id(playable)] = playable
             return Worker(
                 WorkStage(
                     run=run,

@@ -17,17 +17,22 @@ The law of a work:
 
 **To add a work:** an async callable that takes a desk (and, if it likes, has a `release` and `asks`), given by name:
 `Settings(scripts={"agent": my_work}, default="agent")`; `POST /v1/runs {"input": {"scenario": "agent", …}}` plays it.
+What it holds beyond its calls (a connection, a worker) it lets go of in an `async close()` of its own, if it has one: awaited
+when the engine stops and its runs have ended here; the next call may begin anew.
 
 Never here: how it is played (`worker.py`), a model, a tool. Checked by tests/mockserver/test_work.py.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from reattach_mockserver.event import Operation
 from reattach_mockserver.logs.base import Claim, Effect, RunRecord
+
+_logger = logging.getLogger(__name__)
 
 
 class RunCancelled(Exception):
@@ -190,3 +195,13 @@ def release_of_work(work: Work) -> str | None:
     """Return the release that the work says it is of (`release`): approvals that another asked for are stale."""
     release = getattr(work, "release", None)
     return release if isinstance(release, str) else None
+
+
+async def close_work(work: Work) -> None:
+    """Let a work go of what it holds beyond its calls, if it can (`close`); failing at it is its own affair."""
+    close = getattr(work, "close", None)
+    if close is not None:
+        try:
+            await close()
+        except Exception:
+            _logger.exception("a work could not be closed")
