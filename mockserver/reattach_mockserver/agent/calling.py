@@ -41,7 +41,7 @@ class Calling:
 
     async def do_all(self, calls: Sequence[ToolCall]) -> None:
         """Do calls side by side; all have a result when this returns. If one finds the run lost, all are let go of."""
-        tasks = [asyncio.create_task(self._do(call)) for call in calls]
+        tasks = [asyncio.create_task(self.do(call)) for call in calls]
         try:
             await asyncio.gather(*tasks)
         finally:
@@ -57,7 +57,8 @@ class Calling:
         """Record the result that the client brought."""
         await self._record(call, result=result)
 
-    async def _do(self, call: ToolCall) -> None:
+    async def do(self, call: ToolCall) -> None:
+        """Do one call, however far an earlier attempt came."""
         async with self._places:
             tool = self._tools.get(call.tool)
             if tool is None or tool.run is None:

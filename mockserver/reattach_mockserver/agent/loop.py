@@ -11,6 +11,7 @@ Never here: how a model is asked (`asking.py`), how a call is done (`calling.py`
 at every step, by tests/system/test_agent_killed.py.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,9 @@ from typing import Any
 from reattach_mockserver.agent.asking import Asking, call_note, kind_of
 from reattach_mockserver.agent.calling import Calling
 from reattach_mockserver.agent.conversation import CallState, Conversation
+from reattach_mockserver.agent.flow import CALL
 from reattach_mockserver.agent.model import Called, Model, ToolCall
+from reattach_mockserver.agent.plan import json_of
 from reattach_mockserver.agent.tool import Tool
 from reattach_mockserver.engine.work import Completed, Desk, Failed, Outcome, Paused, RunCancelled
 from reattach_mockserver.event import json_text
@@ -51,18 +54,11 @@ class AgentWork:
 
     async def __call__(self, desk: Desk) -> Outcome:
         """Go on with the run of this desk. See `engine/work.py`."""
-        talk = Conversation()
-        try:
-            for run in await desk.earlier():
-                talk.begin(continues=run.continues is not None)
-                async for event in desk.events(run.id):
-                    talk.apply(event)
-            talk.begin(continues=desk.run.continues is not None)
-            async for event in desk.events():
-                talk.apply(event)
-        except LookupError as error:
-            return Failed("history_lost", f"the session cannot be read to its beginning: {error}")
-        return await _Loop(self, desk, talk).run()
+        return await self.steps(desk).run()
+
+    def steps(self, desk: Desk) -> "AgentSteps":
+        """Return the loop of this desk's run, for who does its steps one by one. See `flow.py`."""
+        return AgentSteps(self, desk)
 
     def asks(self, action: Mapping[str, Any]) -> bool:
         """Tell whether a required action would still be done as it was asked for. See `engine/work.py`."""
@@ -72,25 +68,51 @@ class AgentWork:
         )
 
 
-class _Loop:
+class AgentSteps:
     """One run, from where its log ends to its outcome."""
 
-    def __init__(self, agent: AgentWork, desk: Desk, talk: Conversation) -> None:
+    def __init__(self, agent: AgentWork, desk: Desk) -> None:
         self._agent = agent
         self._desk = desk
-        self._talk = talk
+        self._talk = Conversation()
+        self._reading = asyncio.Lock()
+        self._was_read = False
         self._asking = Asking(
-            desk, talk, agent.model, agent.tools, attempts=agent.model_attempts, pause=agent.retry_seconds
+            desk, self._talk, agent.model, agent.tools, attempts=agent.model_attempts, pause=agent.retry_seconds
         )
-        self._calling = Calling(desk, talk, agent.tools, parallel=agent.parallel)
+        self._calling = Calling(desk, self._talk, agent.tools, parallel=agent.parallel)
 
     async def run(self) -> Outcome:
+        """Take all steps."""
+        while True:
+            plan = await self.advance()
+            if not isinstance(plan, list):
+                return plan
+            await self._calling.do_all(plan)
+
+    async def step(self, name: str) -> Any:
+        """Take one, by the name that `flow.py` has for it; return its plan as JSON."""
+        if name.startswith(CALL):
+            await self.call(name.removeprefix(CALL))
+            return None
+        plan = await self.advance()
+        if isinstance(plan, list):
+            return {"calls": [call.call_id for call in plan]}
+        return {"outcome": json_of(plan)}
+
+    async def advance(self) -> list[ToolCall] | Outcome:
+        """Go on until there are calls to be done, or to the run's outcome. What the log holds is not done again."""
         talk, desk = self._talk, self._desk
+        if lost := await self._read():
+            return lost
         await self._asking.close_half()
         while True:
             if desk.cancelled.is_set():
                 raise RunCancelled
-            if waiting := await self._settle_calls():
+            ready, waiting = await self._open_calls()
+            if ready:
+                return ready
+            if waiting:
                 return Paused(waiting)
             if not talk.user_spoke and desk.input is not None:
                 await self._say()
@@ -102,13 +124,39 @@ class _Loop:
             if failed is not None:
                 return failed
 
+    async def call(self, call_id: str) -> None:
+        """Do one of the calls that `advance` returned, unless the log has its result."""
+        await self._read()
+        for state in self._talk.open_calls():
+            if state.call.call_id == call_id:
+                await self._calling.do(state.call)
+
+    async def _read(self) -> Failed | None:
+        """Read the session, once; return why that cannot be done."""
+        async with self._reading:
+            if self._was_read:
+                return None
+            talk, desk = self._talk, self._desk
+            try:
+                for run in await desk.earlier():
+                    talk.begin(continues=run.continues is not None)
+                    async for event in desk.events(run.id):
+                        talk.apply(event)
+                talk.begin(continues=desk.run.continues is not None)
+                async for event in desk.events():
+                    talk.apply(event)
+            except LookupError as error:
+                return Failed("history_lost", f"the session cannot be read to its beginning: {error}")
+            self._was_read = True
+            return None
+
     async def _say(self) -> None:
         message_id = f"msg_{self._desk.run.id.removeprefix('run_')}_user"
         data = {"message_id": message_id, "role": "user", "text": _text_of(self._desk.input)}
         self._talk.apply(await self._desk.publish("user", "message.completed", data))
 
-    async def _settle_calls(self) -> list[Mapping[str, Any]]:
-        """Bring every call that can be brought to its result; return the actions that are still to be answered."""
+    async def _open_calls(self) -> tuple[list[ToolCall], list[Mapping[str, Any]]]:
+        """Return the calls that are to be done, and the actions that are still to be answered."""
         waiting: list[Mapping[str, Any]] = []
         ready: list[ToolCall] = []
         for state in self._talk.open_calls():
@@ -116,8 +164,7 @@ class _Loop:
                 ready.append(state.call)
             elif state.outcome is None and state.action is not None:
                 waiting.append(state.action)
-        await self._calling.do_all(ready)
-        return waiting
+        return ready, waiting
 
     async def _answered(self, state: CallState) -> bool:
         """Record what a person or the client said of a call; return whether it is now to be done."""
