@@ -23,6 +23,7 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "respond",
         help="answer what a paused run waits for, and show how it goes on",
+        usage="%(prog)s [OPTIONS] [URL] RUN [ACTION ANSWER]…",  # argparse would print the words twice
         description="Answer all that a paused run waits for and show the run that goes on from it. Without answers you are asked.",
     )
     parser.add_argument(
