@@ -52,8 +52,9 @@ class Hooks:
     """Moments that a test can hold still.
 
     `replayed(run_id, sequence)`: a reader has read the log to its end and not yet begun to wait for more. What is
-    appended while it is awaited lies exactly between replay and live. `reached(run_id, point)`: a plug-in's work has come
-    to a point between two steps; None costs nothing.
+    appended while it is awaited lies exactly between replay and live. `reached(run_id, point)`: a run has come
+    to a point between two steps: `append`, `publish` and `published` with the names of the steps, and what its work calls
+    its own (`engine/work.py`). None costs nothing.
     """
 
     replayed: Callable[[str, int], Awaitable[None]] = _nothing

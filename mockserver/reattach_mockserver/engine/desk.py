@@ -147,10 +147,7 @@ class RunDesk:
 
     async def append(self, entries: Sequence[Entry]) -> tuple[Stored, ...]:
         """Append entries of the run and wake its readers; for the engine, which has its own types of events."""
-        names = ",".join(offered.step for offered in entries)
-        await self.reached(f"append {names}")
         self._run, stored = await self._publisher.store(self._run, entries, self._limits.retention_events)
-        await self.reached(f"appended {names}")
         # A log that never waits would keep the loop: let readers have it between two appends.
         await asyncio.sleep(0)
         return stored

@@ -70,7 +70,7 @@ class Engine:
         self.revoked: set[str] = set()
         self._log = settings.log
         self._folds = Folds(self._log)
-        self._publisher = Publisher(self._log, self.hub)
+        self._publisher = Publisher(self._log, self.hub, settings.hooks.reached)
         self._names: Names = RandomNames()
         self._creation = Creation(self._log, settings)
         self._overloaded: Overloaded | None = None

@@ -6,7 +6,7 @@ answer was lost is sent again under the same ids.
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from reattach_mockserver.engine.clock import RunClock
@@ -71,11 +71,14 @@ def settling(
 
 
 class Publisher:
-    """Appends for one engine."""
+    """Appends for one engine. `reached`: see `settings.Hooks`."""
 
-    def __init__(self, log: EventLog, hub: Hub) -> None:
+    def __init__(
+        self, log: EventLog, hub: Hub, reached: Callable[[str, str], Awaitable[None]] | None = None
+    ) -> None:
         self._log = log
         self._hub = hub
+        self._reached = reached
 
     async def publish(self, run: RunRecord, entries: Sequence[Entry], keep: int | None) -> RunRecord:
         """Append as `store` does; return the run."""
@@ -92,6 +95,8 @@ class Publisher:
             LogUnavailable: The storage failed again and again.
         """
         pause = _FIRST_PAUSE
+        if self._reached is not None:
+            await self._reached(run.id, f"append {steps_of(entries)}")
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 record, stored = await self._log.append(run.id, run.writer, entries, keep=keep)
@@ -101,6 +106,15 @@ class Publisher:
                 await asyncio.sleep(pause)
                 pause *= 2
             else:
+                if self._reached is not None:
+                    await self._reached(run.id, f"publish {steps_of(entries)}")
                 self._hub.wake(run.id)
+                if self._reached is not None:
+                    await self._reached(run.id, f"published {steps_of(entries)}")
                 return record, stored
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def steps_of(entries: Sequence[Entry]) -> str:
+    """Name entries by their steps, for whoever watches an append go by."""
+    return " ".join(entry.step for entry in entries)

@@ -1,6 +1,5 @@
 """The agent loop, played by a server: what it publishes, when it asks its model, what it makes of answers and cancels."""
 
-
 import pytest
 
 from reattach_mockserver.agent.loop import AgentWork
