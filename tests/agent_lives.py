@@ -26,9 +26,10 @@ from reattach_mockserver.agent.tool import Tool, ToolUse, always
 from reattach_mockserver.engine.draft import NewRun
 from reattach_mockserver.engine.engine import Engine
 from reattach_mockserver.event import SETTLED
+from reattach_mockserver.hooks import Hooks
 from reattach_mockserver.logs.base import RunRecord
 from reattach_mockserver.logs.sqlite import SqliteLog
-from reattach_mockserver.settings import Hooks, Settings
+from reattach_mockserver.settings import Settings
 
 PATIENCE = 30.0  # seconds; only a broken engine takes longer
 

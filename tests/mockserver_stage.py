@@ -271,7 +271,8 @@ class Site:
         now = self.engine.now()
         entries = [entry(run, name, "note", {"name": name}, time=moment(now), at=now) for name in names]
         limits = self.engine.limits(run)
-        await Publisher(self.engine.log, self.engine.hub).publish(run, entries, limits.retention_events)
+        publisher = Publisher(self.engine.log, self.engine.hub, self.engine.settings.hooks)
+        await publisher.publish(run, entries, limits.retention_events)
 
     async def close(self) -> None:
         for exchange in self._open:

@@ -4,12 +4,13 @@ Where the defaults come from: PROTOCOL, sections 7 and 8; the heartbeat is below
 a quiet connection at 60 s.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from reattach_mockserver.bearer import Tokens
 from reattach_mockserver.engine.work import Work
+from reattach_mockserver.hooks import Hooks
 from reattach_mockserver.logs.base import EventLog
 from reattach_mockserver.logs.memory import MemoryLog
 from reattach_mockserver.moment import now_ms
@@ -41,24 +42,6 @@ class Limits:
         """Return these limits with what a script asks for in their place."""
         given = {name: getattr(limits, name) for name in ScriptLimits.__slots__}
         return replace(self, **{name: value for name, value in given.items() if value is not None})
-
-
-async def _nothing(run_id: str, sequence: int) -> None:
-    """Let a moment pass unobserved."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hooks:
-    """Moments that a test can hold still.
-
-    `replayed(run_id, sequence)`: a reader has read the log to its end and not yet begun to wait for more. What is
-    appended while it is awaited lies exactly between replay and live. `reached(run_id, point)`: a run has come
-    to a point between two steps: `append`, `publish` and `published` with the names of the steps, and what its work calls
-    its own (`engine/work.py`). None costs nothing.
-    """
-
-    replayed: Callable[[str, int], Awaitable[None]] = _nothing
-    reached: Callable[[str, str], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

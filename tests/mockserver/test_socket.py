@@ -8,9 +8,10 @@ import pytest
 from mockserver_dialogue import Dialogue, played, resumed
 from mockserver_stage import OPEN, QUICK, quiet
 from reattach_mockserver.bearer import parse_tokens
+from reattach_mockserver.hooks import Hooks
 from reattach_mockserver.scenarios.script import Limits as ScriptLimits
 from reattach_mockserver.scenarios.script import Say, Script
-from reattach_mockserver.settings import Hooks, Limits
+from reattach_mockserver.settings import Limits
 
 pytestmark = pytest.mark.anyio
 

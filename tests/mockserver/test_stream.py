@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from mockserver_stage import OPEN, QUICK, quiet
+from reattach_mockserver.hooks import Hooks
 from reattach_mockserver.scenarios.script import Blob, RawEvent, Repeat, Say, Script, Wait
-from reattach_mockserver.settings import Hooks, Limits
+from reattach_mockserver.settings import Limits
 
 pytestmark = pytest.mark.anyio
 

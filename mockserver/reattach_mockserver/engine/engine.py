@@ -70,7 +70,7 @@ class Engine:
         self.revoked: set[str] = set()
         self._log = settings.log
         self._folds = Folds(self._log)
-        self._publisher = Publisher(self._log, self.hub, settings.hooks.reached)
+        self._publisher = Publisher(self._log, self.hub, settings.hooks)
         self._names: Names = RandomNames()
         self._creation = Creation(self._log, settings)
         self._overloaded: Overloaded | None = None
@@ -188,7 +188,9 @@ class Engine:
             except SessionBusy as again:
                 raise NotSettledInTime(again.run_id) from again
         if made:
-            await self._play(run)
+            if self.settings.hooks.created is not None:
+                await self.settings.hooks.created(run.id, run.last_sequence)
+            await self._play(await self._log.run(run.id) or run)  # somebody may have cancelled it by now
         return run, made
 
     async def _play(self, run: RunRecord) -> None:
@@ -279,14 +281,20 @@ class Engine:
 
     async def snapshot(self, run: RunRecord) -> tuple[RunRecord, dict[str, Any]]:
         """Return a run and its state at one boundary; the events after it are kept for a minute from now."""
-        state = await self._folds.at(run)
-        while (now := await self._log.run(run.id)) is not None and now.epoch != run.epoch:
-            run = now  # replaced while it was read: the state may be of either
-            state = await self._folds.at(run)
-        limits = self.limits(run)
+        limits, hooks = self.limits(run), self.settings.hooks
         if limits.retention_events is not None or limits.retention_ms is not None or run.trim_to > 1:
+            # Before the fold: what is appended and trimmed between the two would be missing after the snapshot. The
+            # pin stops trimming where it stands, and the fold is at that place or later.
             at = self.now()
-            run = await self._log.pin(run.id, state["sequence"], at, at + _SNAPSHOT_KEPT_MS)
+            run = await self._log.pin(run.id, run.last_sequence, at, at + _SNAPSHOT_KEPT_MS)
+        if hooks.pinned is not None:
+            await hooks.pinned(run.id, run.last_sequence)
+        state = await self._folds.at(run)
+        now = await self._log.run(run.id)
+        if now is not None and now.epoch != run.epoch:
+            return await self.snapshot(now)  # replaced while it was read: the state may be of either
+        if hooks.folded is not None:
+            await hooks.folded(run.id, state["sequence"])
         return run, state
 
     def overloaded(self) -> int | None:

@@ -28,6 +28,7 @@ class Fold:
     def __init__(self, epoch: str) -> None:
         self.epoch = epoch
         self.sequence = 0
+        self.cursor_id: str | None = None
         self.status = "queued"
         self.messages: dict[str, dict[str, Any]] = {}
         self.tool_calls: dict[str, dict[str, Any]] = {}
@@ -37,7 +38,7 @@ class Fold:
         """Take the next event in."""
         if event["sequence"] <= self.sequence:
             return
-        self.sequence = event["sequence"]
+        self.sequence, self.cursor_id = event["sequence"], event["id"]
         self.status = _STATUS.get(event["type"], self.status)
         # Patterns, not look-ups: an event of a foreign service may have our type and not our members.
         match event:
@@ -60,6 +61,7 @@ class Fold:
         """Return a copy of what a snapshot shows."""
         return deepcopy(
             {
+                "cursor_id": self.cursor_id,
                 "sequence": self.sequence,
                 "status": self.status,
                 "messages": list(self.messages.values()),

@@ -6,12 +6,13 @@ answer was lost is sent again under the same ids.
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from reattach_mockserver.engine.clock import RunClock
 from reattach_mockserver.engine.hub import Hub
 from reattach_mockserver.event import SETTLING, Entry, Operation, Stored, json_text
+from reattach_mockserver.hooks import Hooks
 from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord
 
 _SETTLING_TYPE = {status: kind for kind, status in SETTLING.items()}
@@ -71,14 +72,12 @@ def settling(
 
 
 class Publisher:
-    """Appends for one engine. `reached`: see `settings.Hooks`."""
+    """Appends for one engine."""
 
-    def __init__(
-        self, log: EventLog, hub: Hub, reached: Callable[[str, str], Awaitable[None]] | None = None
-    ) -> None:
+    def __init__(self, log: EventLog, hub: Hub, hooks: Hooks | None = None) -> None:
         self._log = log
         self._hub = hub
-        self._reached = reached
+        self._hooks = hooks or Hooks()
 
     async def publish(self, run: RunRecord, entries: Sequence[Entry], keep: int | None) -> RunRecord:
         """Append as `store` does; return the run."""
@@ -94,9 +93,11 @@ class Publisher:
             RunSettled: The run has settled.
             LogUnavailable: The storage failed again and again.
         """
-        pause = _FIRST_PAUSE
-        if self._reached is not None:
-            await self._reached(run.id, f"append {steps_of(entries)}")
+        hooks, pause = self._hooks, _FIRST_PAUSE
+        if hooks.reached is not None:
+            await hooks.reached(run.id, f"append {steps_of(entries)}")
+        if hooks.appending is not None:
+            await hooks.appending(run.id, run.last_sequence)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 record, stored = await self._log.append(run.id, run.writer, entries, keep=keep)
@@ -106,11 +107,15 @@ class Publisher:
                 await asyncio.sleep(pause)
                 pause *= 2
             else:
-                if self._reached is not None:
-                    await self._reached(run.id, f"publish {steps_of(entries)}")
+                if hooks.reached is not None:
+                    await hooks.reached(run.id, f"publish {steps_of(entries)}")
+                if hooks.durable is not None:
+                    await hooks.durable(run.id, record.last_sequence)
                 self._hub.wake(run.id)
-                if self._reached is not None:
-                    await self._reached(run.id, f"published {steps_of(entries)}")
+                if hooks.reached is not None:
+                    await hooks.reached(run.id, f"published {steps_of(entries)}")
+                if hooks.woken is not None:
+                    await hooks.woken(run.id, record.last_sequence)
                 return record, stored
         raise AssertionError("unreachable: the last attempt returns or raises")
 

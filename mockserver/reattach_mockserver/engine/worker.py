@@ -19,10 +19,11 @@ from reattach_mockserver.engine.inventory import Inventory
 from reattach_mockserver.engine.publisher import Publisher, entry, settling
 from reattach_mockserver.engine.work import Completed, Failed, Outcome, Paused, RunCancelled, Work, release_of_work
 from reattach_mockserver.event import Entry, EventTooLarge
+from reattach_mockserver.hooks import Hooks
 from reattach_mockserver.logs.base import EventLog, RunRecord, RunSettled, WriterLost
 from reattach_mockserver.logs.pause import PauseRecord
 from reattach_mockserver.moment import ms_of
-from reattach_mockserver.settings import Hooks, Limits
+from reattach_mockserver.settings import Limits
 
 _GRACE = 5.0  # seconds that a cancelled run's work has to come to an end by itself; the run settles within 10
 

@@ -27,8 +27,12 @@ async def answer_page(engine: Engine, call: Call) -> None:
     limit = call.number("limit", _LIMIT, 1, _MAX_LIMIT)
     wait_ms = min(call.number("wait_ms", 0, 0, None), _MAX_WAIT_MS)
     after = await sequence_after(engine, call, run, header=False)
-    asked = Cursor(run.epoch, after)
+    asked, hooks = Cursor(run.epoch, after), engine.settings.hooks
+    if hooks.found is not None:
+        await hooks.found(run.id, after)
     page = await engine.log.read(run.id, after, limit, _PAGE_BYTES)
+    if hooks.read is not None:
+        await hooks.read(run.id, after)
     if not page and wait_ms and not call.head and not _over(engine, run):
         with engine.hub.watching(run.id, call.caller.principal, stream=False) as watcher:
             async with presence(call, watcher):
@@ -47,15 +51,27 @@ def _over(engine: Engine, run: RunRecord) -> bool:
 async def _poll(
     engine: Engine, watcher: Watcher, run: RunRecord, after: int, limit: int, wait_ms: int
 ) -> tuple[Stored, ...]:
+    hooks = engine.settings.hooks
+    if hooks.joined is not None:
+        await hooks.joined(run.id, after)
     with suppress(TimeoutError):
         async with asyncio.timeout(wait_ms / 1000):
             while not watcher.cut:
                 page = await engine.log.read(run.id, after, limit, _PAGE_BYTES)
+                if hooks.read is not None:
+                    await hooks.read(run.id, after)
                 now = await engine.run(run.id)
-                if page or now is None or now.epoch != run.epoch or _over(engine, now):
+                if page or now is None or now.epoch != run.epoch or now.first_sequence > after + 1:
                     return page
-                await engine.settings.hooks.replayed(run.id, after)
+                if now.last_sequence > after:
+                    continue  # appended since the page was read
+                if _over(engine, now):
+                    return page
+                if hooks.replayed is not None:
+                    await hooks.replayed(run.id, after)
                 await watcher.wait(None)
+                if hooks.roused is not None:
+                    await hooks.roused(run.id, after)
             raise Gone
     return ()
 

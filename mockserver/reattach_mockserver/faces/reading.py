@@ -53,6 +53,7 @@ class Reading:
     def __init__(self, engine: Engine, run: RunRecord, after: int, watcher: Watcher) -> None:
         limits = engine.limits(run)
         self._engine = engine
+        self._hooks = engine.settings.hooks
         self._run = run
         self._watcher = watcher
         self._clock = asyncio.get_running_loop().time
@@ -61,6 +62,7 @@ class Reading:
         self._until = None if limits.stream_age_ms is None else self._clock() + limits.stream_age_ms / 1000
         self._size = _FIRST_PAGE
         self._over = False
+        self._paged = False
         self._after = after
         self.heartbeat_ms = limits.heartbeat_ms
 
@@ -80,11 +82,17 @@ class Reading:
 
     async def next(self) -> Step:
         """Return what is to be sent now; waits while there is nothing."""
+        hooks = self._hooks
         self._last_byte = self._clock()  # what the step before asked for was sent just now
+        if self._paged and hooks.sent is not None:
+            await hooks.sent(self._run.id, self._after)
+        self._paged = False
         while not self._watcher.cut:
             if self._over:
                 return Over()
             page = await self._engine.log.read(self._run.id, self._after, self._size, _PAGE_BYTES)
+            if hooks.read is not None:
+                await hooks.read(self._run.id, self._after)
             # The record comes after the page: if it is of our epoch and keeps what we want, so did the log when we read.
             run = await self._engine.run(self._run.id)
             reason = self._reason_to_close(run)
@@ -94,13 +102,17 @@ class Reading:
             if page:
                 self._after = page[-1].sequence
                 self._over = page[-1].settles
+                self._paged = True
                 return Page(page)
             if self._after < run.last_sequence:
                 continue  # appended between the two
             if run.status in SETTLED:
                 return Over()
-            await self._engine.settings.hooks.replayed(run.id, self._after)
+            if hooks.replayed is not None:
+                await hooks.replayed(self._run.id, self._after)
             await self._watcher.wait(self._patience())
+            if hooks.roused is not None:
+                await hooks.roused(self._run.id, self._after)
             if self._quiet_for_long():
                 return Beat()
         return Cut()

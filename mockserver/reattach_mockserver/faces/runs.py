@@ -52,7 +52,6 @@ async def read_snapshot(engine: Engine, call: Call) -> None:
     await call.answer_json(
         {
             "cursor": f"{run.epoch}.{sequence}",
-            "cursor_id": await engine.log.event_id(run.id, sequence),
             "epoch": run.epoch,
             **state,
             "required_actions": with_resolutions(state["required_actions"], run, engine.now()),

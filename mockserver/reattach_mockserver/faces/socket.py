@@ -230,7 +230,12 @@ class _Socket:
         await self._close(NORMAL)
 
     async def _stream(self, call: InsideCall, run: RunRecord, after: int, first: str | None) -> None:
+        hooks = self._engine.settings.hooks
+        if hooks.found is not None:
+            await hooks.found(run.id, after)
         with self._engine.hub.watching(run.id, call.caller.principal, stream=True) as watcher:
+            if hooks.joined is not None:
+                await hooks.joined(run.id, after)
             reading = Reading(self._engine, run, after, watcher)
             listener = asyncio.create_task(self._listen(run, watcher))
             try:

@@ -39,8 +39,13 @@ async def stream(
         await call.begin(status, head)
         await call.send({"type": "http.response.body", "body": b""})
         return
+    hooks = engine.settings.hooks
+    if hooks.found is not None:
+        await hooks.found(run.id, after)
     with engine.hub.watching(run.id, call.caller.principal, stream=True) as watcher:
         async with presence(call, watcher):
+            if hooks.joined is not None:
+                await hooks.joined(run.id, after)
             await call.begin(status, head)
             frames = Frames(run.epoch, engine.limits(run).line_end, named=named)
             await _Stream(call, frames, deterministic=engine.settings.deterministic).send(

@@ -88,7 +88,8 @@ def trimmed(run: RunRecord, first: int, at: int) -> RunRecord:
 
 
 def pinned(run: RunRecord, sequence: int, at: int, until: int) -> RunRecord:
-    """Add a pin; those that have run out go."""
+    """Add a pin, at the end of the log at most; those that have run out go."""
+    sequence = min(sequence, run.last_sequence)
     pins = [pin for pin in _pins(run) if pin[1] > at and pin[0] != sequence]
     return replace(run, pins=json.dumps([*pins, [sequence, until]]))
 
