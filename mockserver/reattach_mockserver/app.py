@@ -7,11 +7,12 @@ Checked by tests/mockserver/test_http.py.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from starlette.routing import Route, Router, WebSocketRoute
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reattach_mockserver.engine.engine import Engine
 from reattach_mockserver.faces.call import Call, Gone
@@ -41,6 +42,8 @@ _PATHS: Mapping[str, Mapping[str, Face]] = {
 }
 
 _SOCKET = "/v1/socket"
+_UPGRADE = "WEBSOCKET"
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", _UPGRADE})
 
 
 async def _no_socket(engine: Engine, call: Call) -> None:
@@ -52,20 +55,25 @@ _logger = logging.getLogger(__name__)
 
 
 class Application:
-    """One server as an ASGI application; `engine` is for whoever runs it."""
+    """One server as an ASGI application; `engine` is for whoever runs it, `calls` how often each route was called."""
 
     def __init__(self, settings: Settings) -> None:
         self.engine = Engine(settings)
+        self.calls: Counter[str] = Counter()
+
+        def resource(path: str, faces: Mapping[str, Face] | None) -> ASGIApp:
+            return _Counted(self.calls, path, _Resource(self.engine, faces))
+
         self._router = Router(
             routes=[
-                *(Route(path, endpoint=_Resource(self.engine, faces)) for path, faces in _PATHS.items()),
-                Route(_SOCKET, endpoint=_Resource(self.engine, {"GET": _no_socket})),
+                *(Route(path, endpoint=resource(path, faces)) for path, faces in _PATHS.items()),
+                Route(_SOCKET, endpoint=resource(_SOCKET, {"GET": _no_socket})),
             ],
-            default=_Resource(self.engine, None),
+            default=resource("elsewhere", None),
             redirect_slashes=False,
         )
         self._sockets = Router(
-            routes=[WebSocketRoute(_SOCKET, endpoint=SocketFace(self.engine))],
+            routes=[WebSocketRoute(_SOCKET, endpoint=_Counted(self.calls, _SOCKET, SocketFace(self.engine)))],
             default=_nowhere,
             redirect_slashes=False,
         )
@@ -104,6 +112,20 @@ async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
     """Refuse a socket at a path that has none."""
     await receive()
     await refuse_handshake(scope, send, Refusal("not_found", "there is no socket at this path"))
+
+
+class _Counted:
+    """Counts what it hands on, under method and path as it is written in the list: no caller can make the list grow."""
+
+    def __init__(self, calls: Counter[str], path: str, inner: ASGIApp) -> None:
+        self._calls = calls
+        self._path = path
+        self._inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = scope.get("method", _UPGRADE)
+        self._calls[f"{method if method in _METHODS else 'other'} {self._path}"] += 1
+        await self._inner(scope, receive, send)
 
 
 class _Resource:

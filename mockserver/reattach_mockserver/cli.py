@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +24,7 @@ from reattach_mockserver.scenarios.ready import READY, about, load_ready
 _BAD_ARGUMENTS = 64
 _NOT_KNOWN = 3
 _INTERRUPTED, _TERMINATED = 130, 143
+_ADMIN_TOKEN = "REATTACH_ADMIN_TOKEN"
 _NEEDED = (
     "starlette",
     "uvicorn",
@@ -77,6 +79,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tokens", metavar="FILE", help="lines 'principal token' or 'principal token none'")
     parser.add_argument("--no-auth", action="store_true", help="listen beyond loopback without tokens")
+    parser.add_argument(
+        "--admin-port",
+        type=_port,
+        metavar="N",
+        help=f"serve the admin interface, for tests, on this port (0: a free one); its token: ${_ADMIN_TOKEN}",
+    )
+    parser.add_argument(
+        "--admin-host", default="127.0.0.1", metavar="HOST", help="its address; beyond loopback it needs its token"
+    )
     parser.add_argument("--seed", type=int, help="in place of the scenarios' own seeds")
     parser.add_argument("--deterministic", action="store_true", help="the same creates give the same bytes")
     for names, text in (
@@ -122,20 +133,33 @@ def _run(args: argparse.Namespace) -> int:
             f"--host {args.host} is reachable from elsewhere and no token would be asked for. "
             "Name a file with --tokens, or say --no-auth if that is meant."
         )
+    admin_token = os.environ.get(_ADMIN_TOKEN) or None
+    if args.admin_port is not None and admin_token is None and not _is_loopback(args.admin_host):
+        raise _Wrong(
+            f"--admin-host {args.admin_host} is reachable from elsewhere, and whoever reaches it may do anything. "
+            f"Set {_ADMIN_TOKEN} to a token that it asks for, or leave it on loopback."
+        )
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise _Wrong(f"{', '.join(missing)} not installed. Run: pip install 'reattach[mockserver]'")
     settings = _settings(args)
+    with ExitStack() as sockets:
+        listener = sockets.enter_context(_bound(args.host, args.port, "--port"))
+        admin = None
+        if args.admin_port is not None:
+            admin = sockets.enter_context(_bound(args.admin_host, args.admin_port, "--admin-port"))
+        return asyncio.run(_serve(args, settings, listener, admin, admin_token))
+
+
+def _bound(host: str, port: int, option: str) -> socket.socket:
     from reattach_mockserver.host import bind
 
     try:
-        listener = bind(args.host, args.port)
+        return bind(host, port)
     except OSError as error:
-        told = f"cannot listen on {args.host}:{args.port} ({error.strerror or error})"
-        free = "; --port names another, 0 takes a free one" if error.errno == errno.EADDRINUSE else ""
+        told = f"cannot listen on {host}:{port} ({error.strerror or error})"
+        free = f"; {option} names another, 0 takes a free one" if error.errno == errno.EADDRINUSE else ""
         raise _Wrong(told + free, _NOT_KNOWN) from error
-    with listener:
-        return asyncio.run(_serve(args, settings, listener))
 
 
 def _settings(args: argparse.Namespace) -> Any:
@@ -204,10 +228,17 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-async def _serve(args: argparse.Namespace, settings: Any, listener: socket.socket) -> int:
+async def _serve(
+    args: argparse.Namespace,
+    settings: Any,
+    listener: socket.socket,
+    admin: socket.socket | None,
+    admin_token: str | None,
+) -> int:
+    from reattach_mockserver.admin.app import AdminApplication
     from reattach_mockserver.app import create_app
     from reattach_mockserver.engine.engine import UnknownScript
-    from reattach_mockserver.host import host, url_of
+    from reattach_mockserver.host import Admin, host, url_of
     from reattach_mockserver.logs.base import LogError
 
     code = 0
@@ -220,17 +251,22 @@ async def _serve(args: argparse.Namespace, settings: Any, listener: socket.socke
 
     def ready() -> None:
         url = url_of(listener)
+        admin_url = None if admin is None else url_of(admin)
         if getattr(args, "json", False):
             facts = {"kind": "serving", "url": url, "pid": os.getpid(), "log": settings.log.name}
-            print(json.dumps({**facts, "admin_url": None, "protocol": 1}), flush=True)
+            print(json.dumps({**facts, "admin_url": admin_url, "protocol": 1}), flush=True)
         else:
             print(f"reattach serving on {url}", flush=True)
+            if admin_url is not None:
+                print(f"admin interface on {admin_url}", flush=True)
 
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, end, _INTERRUPTED)
     loop.add_signal_handler(signal.SIGTERM, end, _TERMINATED)
     try:
-        await host(create_app(settings), listener, stop, ready)
+        app = create_app(settings)
+        beside = None if admin is None else Admin(AdminApplication(app, admin_token), admin)
+        await host(app, listener, stop, ready, admin=beside)
     except UnknownScript as unknown:
         raise _Wrong(
             f"{settings.log.name} holds an unfinished run of the scenario {unknown.name!r}, which was not given. "

@@ -8,8 +8,10 @@ import importlib.util
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from reattach_mockserver.app import Application
 from reattach_mockserver.pinging import PingingProtocol
@@ -43,6 +45,14 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+@dataclass(frozen=True, slots=True)
+class Admin:
+    """An application that is served beside the server, and the socket it listens on."""
+
+    app: ASGIApp
+    listener: socket.socket
+
+
 class _Server(uvicorn.Server):
     """Leaves signals to whoever runs it, and says when it accepts."""
 
@@ -59,17 +69,44 @@ class _Server(uvicorn.Server):
         self._ready()
 
 
-async def host(app: Application, listener: socket.socket, stop: asyncio.Event, ready: Callable[[], None]) -> None:
+async def host(
+    app: Application,
+    listener: socket.socket,
+    stop: asyncio.Event,
+    ready: Callable[[], None],
+    *,
+    admin: Admin | None = None,
+) -> None:
     """Serve on the socket until `stop` is set, then drain: new work is refused, streams are closed, players end.
 
-    `ready` is called once connections are taken.
+    `ready` is called once connections are taken. `admin` is served beside it, to the end.
 
     Raises:
         UnknownScript: The log holds an unfinished run of a script that the application was not given.
     """
     await app.engine.start()
-    config = uvicorn.Config(
-        app,
+    server = _Server(_config(app, app), ready)
+    # Its socket listens already: what comes before it serves waits there.
+    beside = None if admin is None else _Server(_config(admin.app, app), lambda: None)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    helping = [] if beside is None or admin is None else [asyncio.create_task(beside.serve(sockets=[admin.listener]))]
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([serving, stopping, *helping], return_when=asyncio.FIRST_COMPLETED)
+        app.engine.drain()
+        await app.engine.hub.empty(_DRAIN_SECONDS)
+    finally:
+        stopping.cancel()
+        server.should_exit = True
+        if beside is not None:
+            beside.should_exit = True
+        await asyncio.gather(serving, *helping)
+        await app.engine.stop()
+
+
+def _config(served: ASGIApp, app: Application) -> uvicorn.Config:
+    return uvicorn.Config(
+        served,
         loop="asyncio",
         http="httptools" if importlib.util.find_spec("httptools") else "h11",
         ws=PingingProtocol,
@@ -87,15 +124,3 @@ async def host(app: Application, listener: socket.socket, stop: asyncio.Event, r
         timeout_keep_alive=75,  # seconds; above what clients keep idle connections for
         timeout_graceful_shutdown=1,
     )
-    server = _Server(config, ready)
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    stopping = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
-        app.engine.drain()
-        await app.engine.hub.empty(_DRAIN_SECONDS)
-    finally:
-        stopping.cancel()
-        server.should_exit = True
-        await serving
-        await app.engine.stop()

@@ -12,9 +12,10 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from reattach_mockserver.admin.app import AdminApplication
 from reattach_mockserver.app import Application, create_app
 from reattach_mockserver.engine.engine import Engine
-from reattach_mockserver.host import bind, host, url_of
+from reattach_mockserver.host import Admin, bind, host, url_of
 from reattach_mockserver.library import Library
 from reattach_mockserver.logs.base import Counts, RunRecord
 from reattach_mockserver.settings import Playable, Settings
@@ -30,9 +31,16 @@ class LiveServer:
     Args:
         settings: The server's; default: every ready scenario, `hello` for what names none.
         scripts: Added to the settings' scripts; the last is the default.
+        admin: Serve the admin interface, too, on a port of its own; a text is the token that it asks for.
     """
 
-    def __init__(self, settings: Settings | None = None, *, scripts: Mapping[str, Playable] | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        scripts: Mapping[str, Playable] | None = None,
+        admin: bool | str = False,
+    ) -> None:
         settings = settings or Settings(scripts=Library(), default="hello")
         if scripts:
             mine = settings.scripts
@@ -40,6 +48,9 @@ class LiveServer:
             settings = replace(settings, scripts=library, default=list(scripts)[-1])
         self.app: Application = create_app(settings)
         self.url = ""
+        self.admin_url = ""
+        self._with_admin = admin
+        self._admin: Admin | None = None
         self._listener: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -56,6 +67,10 @@ class LiveServer:
         """Serve; return when connections are taken."""
         self._listener = bind("127.0.0.1", 0)
         self.url = url_of(self._listener)
+        if self._with_admin:
+            application = AdminApplication(self.app, self._with_admin if isinstance(self._with_admin, str) else None)
+            self._admin = Admin(application, bind("127.0.0.1", 0))
+            self.admin_url = url_of(self._admin.listener)
         self._thread.start()
         if not self._ready.wait(_PATIENCE):
             raise TimeoutError("the server did not start")
@@ -90,7 +105,7 @@ class LiveServer:
         assert self._listener is not None
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        await host(self.app, self._listener, self._stop, self._ready.set)
+        await host(self.app, self._listener, self._stop, self._ready.set, admin=self._admin)
 
     def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine in the server's loop and return what it returns."""

@@ -10,7 +10,7 @@ Never here: HTTP, tokens, bytes of a transport. Where the rules come from: PROTO
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,15 +23,17 @@ from reattach_mockserver.engine.hub import Hub
 from reattach_mockserver.engine.identity import Names, RandomNames, SeededNames
 from reattach_mockserver.engine.operate import operate
 from reattach_mockserver.engine.player import Player, Stage
-from reattach_mockserver.engine.publisher import Publisher
+from reattach_mockserver.engine.publisher import Publisher, entry
 from reattach_mockserver.engine.score import dues, dues_after, is_virtual, limits_for
+from reattach_mockserver.engine.server_clock import ServerClock
 from reattach_mockserver.engine.timeline import Due
 from reattach_mockserver.engine.turns import Turns
 from reattach_mockserver.engine.work import Work, close_work, is_work
 from reattach_mockserver.engine.worker import Worker, WorkStage
-from reattach_mockserver.event import SETTLED
-from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord, SessionBusy
+from reattach_mockserver.event import SETTLED, EventTooLarge, Stored
+from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord, SessionBusy, WriterLost
 from reattach_mockserver.logs.pause import is_expired
+from reattach_mockserver.moment import moment
 from reattach_mockserver.settings import Limits, Playable, Settings
 
 _SETTLE_WITHIN = 10.0  # seconds from a cancel to the run's settling (PROTOCOL, sections 2 and 5)
@@ -62,8 +64,9 @@ class Engine:
     """See the module. Methods are called in one event loop, while it is `started`."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.now = settings.now
+        self.clock = ServerClock(settings.now)
+        self.now = self.clock.now
+        self.settings = settings = replace(settings, now=self.now)
         self.hub = Hub()
         self.turns = Turns()
         self.draining = False
@@ -202,7 +205,11 @@ class Engine:
     async def _player(self, run: RunRecord) -> Player | Worker:
         playable, paused = self.playable(run.script), await self._before(run)
         clock = RunClock(
-            virtual=is_virtual(playable), scripted=self.settings.deterministic, created_at=run.created_at, now=self.now
+            virtual=is_virtual(playable),
+            scripted=self.settings.deterministic,
+            created_at=run.created_at,
+            now=self.now,
+            ticks=self.clock.ticks,
         )
         begins = () if paused is None else openings(paused)
         if is_work(playable):
@@ -357,6 +364,47 @@ class Engine:
         """Let a token, by its digest, be good no more; its principal's others are."""
         self.revoked.add(token)
         await self._log.revoke(token)
+
+    async def publish(
+        self, run: RunRecord, name: str, kind: str, data: Any, *, text: str | None = None, release: str | None = None
+    ) -> tuple[RunRecord, Stored]:
+        """Append an event from outside of what the run plays, as one more of its producers.
+
+        `name` is its own: the same one again appends nothing and finds what was appended.
+
+        Raises:
+            RunSettled: The run has settled.
+            EventTooLarge: The event would be.
+            ValueError: It holds a number that is not finite.
+            WriterLost, LogUnavailable: The log was replaced again and again, or failed.
+        """
+        limits = self.limits(run)
+        for again in (True, True, False):
+            at = self.now()
+            offered = entry(run, f"outside.{name}", kind, data, time=moment(at), at=at, text=text, release=release)
+            if offered.size > limits.event_bytes:
+                raise EventTooLarge(f"event {kind!r} has {offered.size} bytes, at most {limits.event_bytes} are taken")
+            try:
+                run, (stored,) = await self._publisher.store(run, [offered], limits.retention_events)
+            except WriterLost:
+                if not again:
+                    raise
+                run = await self._log.run(run.id) or run  # a new epoch or a restart came in between
+            else:
+                return run, stored
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def expire_actions(self, run: RunRecord) -> RunRecord:
+        """Let what a paused run waits for expire now, unless it was resolved before."""
+        return await self._log.resolve(run.id, "expired", self.now())
+
+    def advance(self, ms: int) -> None:
+        """Move the server's clock forward: what waits for a time that has come goes on."""
+        self.clock.advance(ms)
+        for player, _ in self._players.values():
+            if isinstance(player, Player):  # a work keeps no time of a script
+                player.look_at_the_clock()
+        self.hub.wake_all()
 
     async def restart_from_within(self) -> RunRecord:
         """Restart on behalf of a player, which does not return: it is among those that end."""

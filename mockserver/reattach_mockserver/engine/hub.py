@@ -13,12 +13,13 @@ from contextlib import contextmanager
 
 
 class Watcher:
-    """One reader of one run. `closing`: why it is to leave; `cut`: at once, without a word."""
+    """One reader of one run, by a stream or by a poll. `closing`: why it is to leave; `cut`: at once, without a word."""
 
-    __slots__ = ("_future", "_signalled", "closing", "cut", "principal")
+    __slots__ = ("_future", "_signalled", "closing", "cut", "principal", "stream")
 
-    def __init__(self, principal: str) -> None:
+    def __init__(self, principal: str, *, stream: bool = False) -> None:
         self.principal = principal
+        self.stream = stream
         self.closing: str | None = None
         self.cut = False
         self._signalled = False
@@ -65,7 +66,7 @@ class Hub:
     @contextmanager
     def watching(self, run_id: str, principal: str, *, stream: bool) -> Iterator[Watcher]:
         """Be a reader of the run for a while; `stream` counts as one of the principal's streams."""
-        watcher = Watcher(principal)
+        watcher = Watcher(principal, stream=stream)
         self._watchers.setdefault(run_id, set()).add(watcher)
         if stream:
             self._streams[principal] = self.streams(principal) + 1
@@ -92,6 +93,17 @@ class Hub:
         """Tell the run's readers that there may be more to read."""
         for watcher in self._watchers.get(run_id, ()):
             watcher.signal()
+
+    def wake_all(self) -> None:
+        """Tell every reader that something may have changed."""
+        for watcher in self._of(None):
+            watcher.signal()
+
+    def all(self) -> Iterator[tuple[str, Watcher]]:
+        """Yield every reader with the id of its run."""
+        for run_id, watchers in self._watchers.items():
+            for watcher in watchers:
+                yield run_id, watcher
 
     def close(self, reason: str, run_id: str | None = None) -> None:
         """Ask the readers of a run, or of all, to leave between events."""

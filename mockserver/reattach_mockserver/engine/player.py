@@ -77,6 +77,7 @@ class Player:
         self._pending_bytes = 0
         self._at_ms = 0
         self._cancel = asyncio.Event()
+        self._look = asyncio.Event()
         self._reason = stage.run.cancel_reason or ""
         if stage.run.cancel_reason is not None:
             self._cancel.set()
@@ -85,6 +86,11 @@ class Player:
         """Settle the run as cancelled at the next step; a tool in flight stands in `unknown`."""
         self._reason = reason
         self._cancel.set()
+        self._look.set()
+
+    def look_at_the_clock(self) -> None:
+        """Reckon again how long to rest: the clock was moved."""
+        self._look.set()
 
     async def play(self) -> None:
         """Play what the log does not hold yet, until the run settles. Raises nothing but cancellation."""
@@ -125,8 +131,9 @@ class Player:
         if self._stage.clock.delay(at_ms) > 0 or self._full():
             await self._flush()
         while (delay := self._stage.clock.delay(at_ms)) > 0 and not self._cancel.is_set():
+            self._look.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._cancel.wait(), delay)
+                await asyncio.wait_for(self._look.wait(), delay)
         self._check_cancel()
 
     def _check_cancel(self) -> None:

@@ -19,14 +19,14 @@ def cors_headers(origins: Sequence[str], *, tokens: bool) -> dict[str, str]:
     if tokens:
         return {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": _EXPOSED}
     headers = {"Vary": "Origin"}
-    if len(origins) == 1 and _is_loopback(origins[0]):
+    if len(origins) == 1 and is_loopback(origins[0]):
         headers |= {"Access-Control-Allow-Origin": origins[0], "Access-Control-Expose-Headers": _EXPOSED}
     return headers
 
 
 def may_connect(origins: Sequence[str], *, tokens: bool) -> bool:
     """Whether a socket with these `Origin` headers may open: browsers ask nobody before they open one, so we must."""
-    return tokens or not origins or (len(origins) == 1 and _is_loopback(origins[0]))
+    return tokens or not origins or (len(origins) == 1 and is_loopback(origins[0]))
 
 
 def preflight_headers(methods: Sequence[str]) -> dict[str, str]:
@@ -38,7 +38,8 @@ def preflight_headers(methods: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _is_loopback(origin: str) -> bool:
+def is_loopback(origin: str) -> bool:
+    """Tell whether a web address is one of this machine's own."""
     try:
         parts = urlsplit(origin)
         host = parts.hostname or ""

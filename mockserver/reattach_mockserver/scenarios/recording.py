@@ -14,7 +14,6 @@ Checked by tests/mockserver/scenarios/test_recording.py, and on real streams by 
 """
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,14 +27,12 @@ from reattach_mockserver.scenarios.families.native import Native
 from reattach_mockserver.scenarios.families.openai_chat import OpenAIChat
 from reattach_mockserver.scenarios.families.openai_responses import OpenAIResponses
 from reattach_mockserver.scenarios.script import Action, EndStatus, Json, JsonObject, Problem
-from reattach_mockserver.scenarios.steps import reserved
+from reattach_mockserver.scenarios.steps import TYPE, reserved
 
 FAMILIES: tuple[Family, ...] = (OpenAIResponses(), GeminiInteractions(), AnthropicMessages(), OpenAIChat(), Native())
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 BARE_GAP_MS = 10
-
-_TYPE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,128}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +181,7 @@ class _Reader:
                 if native:
                     continue
                 self.wrong(number, f"the type {event.type!r:.60}", "expected one that is not the server's own")
-            if not _TYPE.fullmatch(event.type):
+            if not TYPE.fullmatch(event.type):
                 self.wrong(number, f"the type {event.type!r:.60}", "expected one line of at most 128 characters")
             kept.append(
                 RecordedEvent(

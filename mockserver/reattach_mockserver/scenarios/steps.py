@@ -48,8 +48,8 @@ ID = re.compile(r"[A-Za-z0-9_.:{}-]{1,128}")
 _ID_EXPECTED = "letters, digits and _ . : - at most 128 ({i} in a repeat)"
 _LINE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,256}")
 _LINE_EXPECTED = "one line of text, at most 256 characters"
-_TYPE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,128}")
-_RELEASE = re.compile(r"[A-Za-z0-9._-]{1,64}")
+TYPE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,128}")
+RELEASE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PLAIN_SERVER: Mapping[str, Callable[[], ServerStep]] = {
     "restart": Restart,
     "kill": Kill,
@@ -186,7 +186,7 @@ def _server(fields: Fields) -> ServerStep:
                     sequence=Fields(fields.source, node, "an expiry", ("expire_to",)).integer("expire_to", 1)
                 )
             release = Fields(fields.source, node, "a release", ("release",))
-            return Release(release=release.text("release", _RELEASE, "letters, digits and . _ - at most 64"))
+            return Release(release=release.text("release", RELEASE, "letters, digits and . _ - at most 64"))
         case _:
             raise fields.wrong("server", _SERVER_EXPECTED)
 
@@ -236,7 +236,7 @@ def _problem(fields: Fields, key: str) -> Problem:
 
 
 def _event_type(fields: Fields) -> str:
-    event_type = fields.text("type", _TYPE, "one line of text, at most 128 characters")
+    event_type = fields.text("type", TYPE, "one line of text, at most 128 characters")
     if reserved(event_type):
         raise fields.wrong("type", "a type that is not the server's own (run., stream., action., release.changed)")
     return event_type
