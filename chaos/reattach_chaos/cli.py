@@ -1,4 +1,4 @@
-"""`reattach demo`: the arguments, nothing else. Light: what a demo needs is imported when one is played.
+"""`reattach demo` and `reattach proxy`: the arguments, nothing else. Light: what a command needs is imported when it runs.
 
 Found by the client's command line through the entry-point group `reattach.commands`; runs on its own as
 `python -m reattach_chaos.cli demo`. Words and flags: the surface page, section 2.
@@ -31,14 +31,13 @@ def demo(subparsers: "argparse._SubParsersAction[Any]") -> None:
     )
     parser.add_argument("--seed", type=int, default=_SEED, metavar="N", help=f"text, sizes and kills (default {_SEED})")
     parser.add_argument("--client", choices=("reattach", "naive"), default="reattach", help="who is put to the test")
-    # Given before the subcommand too: what was said there must not be taken back here.
-    for flags, words in (
+    _add_flags(
+        parser,
         (("--json",), "JSON lines on stdout, people's text on stderr"),
         (("-q", "--quiet"), "only the verdict"),
         (("-v", "--verbose"), "keep the files of a good demo, too, and name them"),
         (("--no-color",), "no colours"),
-    ):
-        parser.add_argument(*flags, action="store_true", default=argparse.SUPPRESS, help=words)
+    )
     parser.set_defaults(run=run)
 
 
@@ -64,6 +63,48 @@ def run(args: argparse.Namespace) -> int:
     )
 
 
+def proxy(subparsers: "argparse._SubParsersAction[Any]") -> None:
+    """Add `proxy` to the command `reattach`."""
+    parser = subparsers.add_parser(
+        "proxy",
+        help="run a Toxiproxy server without Toxiproxy",
+        description="Serve Toxiproxy's HTTP API, and proxies with its toxics. Its clients and its command line work unchanged.",
+    )
+    parser.add_argument(
+        "--listen",
+        default="127.0.0.1:8474",
+        metavar="HOST:PORT",
+        help="where the API is, port 0: free (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help='proxies to begin with: JSON, [{"name", "listen", "upstream", "enabled"}]',
+    )
+    _add_flags(
+        parser,
+        (("--json",), "first line as JSON"),
+        (("-q", "--quiet"), "do not name the proxies of the file"),
+        (("-v", "--verbose"), "say more (there is no more)"),
+        (("--no-color",), "no colours (there are none)"),
+    )
+    parser.set_defaults(run=run_proxy)
+
+
+def run_proxy(args: argparse.Namespace) -> int:
+    """Serve until a signal comes; return the exit code."""
+    from reattach_chaos.toxiproxy.command import run
+
+    return run(args.listen, args.config, as_json=getattr(args, "json", False), quiet=getattr(args, "quiet", False))
+
+
+def _add_flags(parser: argparse.ArgumentParser, *flags: tuple[tuple[str, ...], str]) -> None:
+    # Given before the subcommand too: what was said there must not be taken back here.
+    for names, words in flags:
+        parser.add_argument(*names, action="store_true", default=argparse.SUPPRESS, help=words)
+
+
 def _no_color() -> bool:
     return bool(os.environ.get("NO_COLOR"))
 
@@ -78,7 +119,9 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the chaos package's commands on their own."""
     parser = _Parser(prog="python -m reattach_chaos.cli")
-    demo(parser.add_subparsers(dest="command", required=True))
+    subparsers = parser.add_subparsers(dest="command", required=True)
+    for add in (demo, proxy):
+        add(subparsers)
     args = parser.parse_args(argv)
     code: int = args.run(args)
     return code
