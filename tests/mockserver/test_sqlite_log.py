@@ -189,16 +189,34 @@ PRAGMA user_version = 1;
 """
 
 
-async def test_a_file_of_an_older_schema_is_carried_on(tmp_path):
-    """What was done before operations could be asked for can be asked for now; the run goes on where it was."""
+SCHEMA_2 = """
+ALTER TABLE runs ADD COLUMN pause TEXT;
+ALTER TABLE runs ADD COLUMN answers TEXT;
+ALTER TABLE effects ADD COLUMN result TEXT DEFAULT 'null';
+CREATE TABLE other_keys (
+    principal TEXT, key TEXT, digest TEXT, run_id TEXT, PRIMARY KEY (principal, key)
+) WITHOUT ROWID;
+CREATE TABLE operations (
+    principal TEXT, run_id TEXT, id TEXT, tool TEXT, status TEXT, reversible INTEGER, external INTEGER, waits INTEGER,
+    result TEXT, UNIQUE (principal, id, run_id)
+);
+INSERT INTO operations VALUES ('p', 'run_a', 'op_1', 'charge', 'committed', 0, 0, 0, 'null');
+PRAGMA user_version = 2;
+"""
+
+
+@pytest.mark.parametrize("script", [SCHEMA_1, SCHEMA_1 + SCHEMA_2], ids=["1", "2"])
+async def test_a_file_of_an_older_schema_is_carried_on(tmp_path, script):
+    """What was done before operations or claims could be asked for can be asked for now; the run goes on where it was."""
     path = tmp_path / "log.db"
     with contextlib.closing(sqlite3.connect(path)) as old:
-        old.executescript(SCHEMA_1)
+        old.executescript(script)
     for _ in range(2):
         log = SqliteLog(path)
         await log.open()
         run = await log.run("run_a")
-        assert (run.status, run.last_sequence, run.pause, run.answers) == ("running", 1, None, None)
+        assert (run.status, run.last_sequence, run.pause, run.answers, run.input) == ("running", 1, None, None, None)
+        assert (await log.claim("run_a", run.writer, "op_1")).done is not None
         assert await log.effects("run_a") == (Effect("run_a", "op_1", "charge", reversible=False, attempts=2),)
         known = await log.operation("p", "op_1")
         assert (known.status, known.reversible, known.tool) == ("committed", False, "charge")
