@@ -25,14 +25,17 @@ from reattach_mockserver.logs.base import (
 )
 from reattach_mockserver.logs.memory import MemoryLog
 from reattach_mockserver.logs.pause import PauseRecord
+from reattach_mockserver.logs.redis.log import RedisLog
 from reattach_mockserver.logs.sqlite import SqliteLog
 from reattach_mockserver.moment import moment
+from redis_stage import empty_database
 
 pytestmark = pytest.mark.anyio
 
 ALL_LOGS: dict[str, Callable[[Path], EventLog]] = {
     "memory": lambda folder: MemoryLog(),
     "sqlite": lambda folder: SqliteLog(folder / "log.db"),
+    "redis": lambda folder: RedisLog(empty_database()),
 }
 ROOM = 1 << 20
 

@@ -196,6 +196,22 @@ class Counts:
     effect_attempts: int
 
 
+class Listener(Protocol):
+    """Whom a log that several processes share tells what the others do. Called in the log's event loop; returns at once."""
+
+    def changed(self, run_id: str) -> None:
+        """Hear that another process has changed the run."""
+
+    def orphaned(self) -> None:
+        """Hear that there are runs that nobody plays."""
+
+    def revoked(self, token: str) -> None:
+        """Hear that the token of this digest is good no more."""
+
+    def missed(self) -> None:
+        """Hear that something may have been missed, whatever it was."""
+
+
 class EventLog(Protocol):
     """Where runs and their events are. See this module's docstring for the law."""
 
@@ -206,6 +222,9 @@ class EventLog(Protocol):
     @property
     def durability(self) -> Durability:
         """What a write that has been answered survives."""
+
+    def listen(self, listener: Listener) -> None:
+        """Say whom to tell, from the next `open` on, what other processes do with the same log. That of one tells nothing."""
 
     async def open(self) -> None:
         """Make ready for use; called in the event loop that will use it, again after `close`."""
@@ -247,8 +266,18 @@ class EventLog(Protocol):
             RunSettled: See rule 4.
         """
 
-    async def take_over(self, run_id: str) -> RunRecord:
-        """Give the run a new writer token: whoever wrote before appends nothing more."""
+    async def take_over(self, run_id: str, writer: int | None = None) -> RunRecord:
+        """Give the run a new writer token and this process as its owner: whoever wrote before appends nothing more.
+
+        Raises:
+            WriterLost: The token is not `writer` any more; somebody else was first.
+        """
+
+    async def orphans(self, limit: int | None = None) -> tuple[RunRecord, ...]:
+        """Return runs that have not settled and that no living process owns, oldest first or at random; not more than `limit`.
+
+        Just opened, a log of one process returns all that have not settled: whoever owned them is gone.
+        """
 
     async def ask_cancel(self, run_id: str, reason: str) -> RunRecord:
         """Record that the run is to be cancelled, unless it has settled. The first reason stays."""

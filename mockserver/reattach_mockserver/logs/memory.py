@@ -20,6 +20,7 @@ from reattach_mockserver.logs.base import (
     Counts,
     Durability,
     Effect,
+    Listener,
     OperationRecord,
     RunRecord,
     RunSettled,
@@ -62,6 +63,9 @@ class MemoryLog:
     @property
     def durability(self) -> Durability:
         return "memory"
+
+    def listen(self, listener: Listener) -> None:
+        """Nobody else has it."""
 
     async def open(self) -> None:
         """Nothing to do."""
@@ -126,8 +130,13 @@ class MemoryLog:
             self._active.pop(held.record.id, None)
         return stored
 
-    async def take_over(self, run_id: str) -> RunRecord:
+    async def take_over(self, run_id: str, writer: int | None = None) -> RunRecord:
+        if writer not in (None, self._runs[run_id].record.writer):
+            raise WriterLost(run_id)
         return self._change(run_id, writer=self._runs[run_id].record.writer + 1)
+
+    async def orphans(self, limit: int | None = None) -> tuple[RunRecord, ...]:
+        return (await self.unfinished())[:limit]
 
     async def ask_cancel(self, run_id: str, reason: str) -> RunRecord:
         record = self._runs[run_id].record

@@ -26,6 +26,7 @@ from reattach_mockserver.logs.base import (
     Counts,
     Durability,
     Effect,
+    Listener,
     LogError,
     LogUnavailable,
     OperationRecord,
@@ -82,6 +83,9 @@ class SqliteLog:
     @property
     def durability(self) -> Durability:
         return "power"
+
+    def listen(self, listener: Listener) -> None:
+        """Nobody else has it: see the lock."""
 
     async def open(self) -> None:
         self._take_lock()
@@ -198,8 +202,16 @@ class SqliteLog:
 
         return await self._writer.do(work)
 
-    async def take_over(self, run_id: str) -> RunRecord:
-        return await self._change(run_id, lambda run: replace(run, writer=run.writer + 1))
+    async def take_over(self, run_id: str, writer: int | None = None) -> RunRecord:
+        def taken(run: RunRecord) -> RunRecord:
+            if writer not in (None, run.writer):
+                raise WriterLost(run_id)
+            return replace(run, writer=run.writer + 1)
+
+        return await self._change(run_id, taken)
+
+    async def orphans(self, limit: int | None = None) -> tuple[RunRecord, ...]:
+        return (await self.unfinished())[:limit]
 
     async def ask_cancel(self, run_id: str, reason: str) -> RunRecord:
         def asked(run: RunRecord) -> RunRecord:
