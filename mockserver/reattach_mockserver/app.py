@@ -25,6 +25,7 @@ from reattach_mockserver.faces.problem import Refusal, invalid_request, overload
 from reattach_mockserver.faces.runs import cancel_run, read_run, read_run_by_key, read_snapshot
 from reattach_mockserver.faces.sessions import read_session, read_session_runs
 from reattach_mockserver.faces.socket import SocketFace, refuse_handshake
+from reattach_mockserver.logs.base import LogUnavailable
 from reattach_mockserver.settings import Settings
 
 Face: TypeAlias = Callable[[Engine, Call], Awaitable[None]]
@@ -154,6 +155,10 @@ class _Resource:
             await call.refuse(refusal)
         except Gone:
             return
+        except LogUnavailable:
+            if begun:
+                raise  # see below
+            await call.refuse(overloaded("the log cannot be asked at the moment"))
         except Exception:
             if not self._engine.started and not begun:
                 await call.refuse(overloaded("the server restarts"))

@@ -24,6 +24,7 @@ from reattach_mockserver.engine.identity import Names, RandomNames, SeededNames
 from reattach_mockserver.engine.operate import operate
 from reattach_mockserver.engine.player import Player, Stage
 from reattach_mockserver.engine.publisher import Publisher, entry
+from reattach_mockserver.engine.replicas import Replicas
 from reattach_mockserver.engine.score import dues, dues_after, is_virtual, limits_for
 from reattach_mockserver.engine.server_clock import ServerClock
 from reattach_mockserver.engine.timeline import Due
@@ -79,6 +80,8 @@ class Engine:
         self._overloaded: Overloaded | None = None
         self._players: dict[str, tuple[Player | Worker, asyncio.Task[None]]] = {}
         self._works: dict[int, Work] = {}
+        self._replicas = Replicas(self)
+        self._log.listen(self._replicas)
         self._life = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
         self.started = False
@@ -103,8 +106,8 @@ class Engine:
     async def _open(self) -> None:
         await self._log.open()
         try:
-            unfinished = await self._log.unfinished()
-            for run in unfinished:
+            orphans = await self._log.orphans()
+            for run in orphans:
                 await self._check_playable(run)
         except UnknownScript:
             await self._log.close()
@@ -112,8 +115,10 @@ class Engine:
         self.revoked = set(await self._log.revoked())
         if self.settings.deterministic:
             self._names = SeededNames(self.settings.seed or 0, (await self._log.counts()).runs)
-        for run in unfinished:
-            await self._play(await self._log.take_over(run.id))
+        for run in orphans:
+            with suppress(WriterLost):  # another replica, started at the same time, was first
+                await self.adopt(run)
+        self._replicas.start()
         self.started = True
 
     async def stop(self) -> None:
@@ -122,6 +127,7 @@ class Engine:
             await self._close()
 
     async def _close(self) -> None:
+        await self._replicas.stop()
         tasks = [task for _, task in self._players.values()]
         if self._restarting is not None and self._restarting is not asyncio.current_task():
             tasks.append(self._restarting)
@@ -181,6 +187,13 @@ class Engine:
         if new.continues is None:
             self.playable(new.script)
         try:
+            return await self._create(new)
+        except LogUnavailable:
+            self._replicas.unplayed()  # it may have been written
+            raise
+
+    async def _create(self, new: NewRun) -> tuple[RunRecord, bool]:
+        try:
             run, made = await self._creation.make(new, self._names)
         except SessionBusy as busy:
             if new.on_active == "reject":
@@ -195,6 +208,36 @@ class Engine:
                 await self.settings.hooks.created(run.id, run.last_sequence)
             await self._play(await self._log.run(run.id) or run)  # somebody may have cancelled it by now
         return run, made
+
+    async def adopt(self, run: RunRecord) -> None:
+        """Take over a run that nobody plays, and play it.
+
+        Raises:
+            WriterLost: Another replica was first.
+            LogUnavailable: The storage failed; it may be ours.
+        """
+        taken = await self._log.take_over(run.id, run.writer)
+        before = self._players.pop(run.id, None)
+        if before is not None:
+            before[1].cancel()  # it has lost its writer token: what it would still do comes to nothing
+        if taken.status not in SETTLED:
+            await self._play(taken)
+
+    def plays(self, run_id: str) -> bool:
+        """Tell whether the run is played here."""
+        return run_id in self._players
+
+    def playing(self) -> set[str]:
+        """Return the runs that are played here."""
+        return set(self._players)
+
+    async def can_play(self, run: RunRecord) -> bool:
+        """Tell whether this server was given what the run plays."""
+        try:
+            await self._check_playable(run)
+        except UnknownScript:
+            return False
+        return True
 
     async def _play(self, run: RunRecord) -> None:
         player = await self._player(run)
@@ -258,6 +301,8 @@ class Engine:
     def _forget(self, run_id: str, task: asyncio.Task[None]) -> None:
         if run_id in self._players and self._players[run_id][1] is task:
             del self._players[run_id]
+        if not task.cancelled() and task.exception() is not None:
+            self._replicas.unplayed()  # the log could not be written for long: it is gone on with when it can
 
     # Reading
 
@@ -327,10 +372,14 @@ class Engine:
 
     async def _cancel(self, run_id: str, reason: str) -> RunRecord:
         run = await self._log.ask_cancel(run_id, reason)
-        player = self._players.get(run_id)
-        if player is not None and run.status not in SETTLED:
-            player[0].cancel(run.cancel_reason or reason)
+        self.cancel_here(run)
         return run
+
+    def cancel_here(self, run: RunRecord) -> None:
+        """Tell the run's player, if it is here, that a cancel was recorded, if one was."""
+        player = self._players.get(run.id)
+        if player is not None and run.status not in SETTLED and run.cancel_reason is not None:
+            player[0].cancel(run.cancel_reason)
 
     async def _settle(self, run_id: str, reason: str) -> None:
         run = await self._cancel(run_id, reason)

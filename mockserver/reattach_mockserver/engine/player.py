@@ -23,7 +23,7 @@ from reattach_mockserver.engine.inventory import Inventory
 from reattach_mockserver.engine.publisher import Publisher, entry, event_id, settling
 from reattach_mockserver.engine.timeline import Act, Due
 from reattach_mockserver.event import SETTLING, Entry, Operation, json_text
-from reattach_mockserver.logs.base import Effect, EventLog, RunRecord, RunSettled, WriterLost
+from reattach_mockserver.logs.base import Effect, EventLog, LogUnavailable, RunRecord, RunSettled, WriterLost
 from reattach_mockserver.logs.pause import PauseRecord
 from reattach_mockserver.moment import moment
 from reattach_mockserver.scenarios.expand import CallTool, Emit, Finish, Operate, Pause, SettleTool
@@ -93,11 +93,17 @@ class Player:
         self._look.set()
 
     async def play(self) -> None:
-        """Play what the log does not hold yet, until the run settles. Raises nothing but cancellation."""
+        """Play what the log does not hold yet, until the run settles.
+
+        Raises:
+            LogUnavailable: The log could not be asked or written for long; the run is to be gone on with later.
+        """
         try:
             await self._play()
         except (WriterLost, RunSettled):
             pass  # the run is another's, or it is over: either way nothing is left to do here
+        except LogUnavailable:
+            raise
         except Exception:
             # A run that nobody plays would stand as running for ever: its failure is an event as well.
             _logger.exception("run %s failed inside the engine", self._run.id)

@@ -20,7 +20,7 @@ from reattach_mockserver.engine.publisher import Publisher, entry, settling
 from reattach_mockserver.engine.work import Completed, Failed, Outcome, Paused, RunCancelled, Work, release_of_work
 from reattach_mockserver.event import Entry, EventTooLarge
 from reattach_mockserver.hooks import Hooks
-from reattach_mockserver.logs.base import EventLog, RunRecord, RunSettled, WriterLost
+from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord, RunSettled, WriterLost
 from reattach_mockserver.logs.pause import PauseRecord
 from reattach_mockserver.moment import ms_of
 from reattach_mockserver.settings import Limits
@@ -72,7 +72,11 @@ class Worker:
             self._limit.reschedule(asyncio.get_running_loop().time() + _GRACE)
 
     async def play(self) -> None:
-        """Open the run if it is not open, do its work, settle it. Raises nothing but cancellation."""
+        """Open the run if it is not open, do its work, settle it.
+
+        Raises:
+            LogUnavailable: The log could not be asked or written for long; the run is to be gone on with later.
+        """
         try:
             try:
                 await self._open()
@@ -81,6 +85,8 @@ class Worker:
                 await self._settle_cancelled()
         except (WriterLost, RunSettled):
             pass  # the run is another's, or it is over: either way nothing is left to do here
+        except LogUnavailable:
+            raise
         except Exception:
             # A run that nobody plays would stand as running for ever: its failure is an event as well.
             _logger.exception("the work of run %s failed", self._stage.run.id)

@@ -13,11 +13,12 @@ from typing import NamedTuple, TypeAlias
 from reattach_mockserver.engine.engine import Engine
 from reattach_mockserver.engine.hub import Watcher
 from reattach_mockserver.event import SETTLED, Stored
-from reattach_mockserver.logs.base import RunRecord
+from reattach_mockserver.logs.base import LogUnavailable, RunRecord
 
 _FIRST_PAGE = 32  # events; small, so that the first one is on its way at once
 _PAGE = 512
 _PAGE_BYTES = 262_144
+_LOG_AWAY = 0.25  # seconds until a log that could not be read is asked again
 
 
 class Page(NamedTuple):
@@ -90,6 +91,27 @@ class Reading:
         while not self._watcher.cut:
             if self._over:
                 return Over()
+            away = False
+            try:
+                step = await self._look()
+                if step is not None:
+                    return step
+            except LogUnavailable:
+                # What is in the log is still owed, and the client is better off here than attaching anew.
+                if self._watcher.closing is not None:
+                    return Leave(self._watcher.closing)
+                away = True
+            await self._watcher.wait(min(self._patience(), _LOG_AWAY) if away else self._patience())
+            if hooks.roused is not None:
+                await hooks.roused(self._run.id, self._after)
+            if self._quiet_for_long():
+                return Beat()
+        return Cut()
+
+    async def _look(self) -> Step | None:
+        """Return what the log has to be sent, None if there is nothing."""
+        hooks = self._hooks
+        while True:
             page = await self._engine.log.read(self._run.id, self._after, self._size, _PAGE_BYTES)
             if hooks.read is not None:
                 await hooks.read(self._run.id, self._after)
@@ -110,12 +132,7 @@ class Reading:
                 return Over()
             if hooks.replayed is not None:
                 await hooks.replayed(self._run.id, self._after)
-            await self._watcher.wait(self._patience())
-            if hooks.roused is not None:
-                await hooks.roused(self._run.id, self._after)
-            if self._quiet_for_long():
-                return Beat()
-        return Cut()
+            return None
 
     def _quiet_for_long(self) -> bool:
         return not self._watcher.cut and self._clock() >= self._last_byte + self._beat

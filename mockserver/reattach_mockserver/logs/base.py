@@ -279,6 +279,9 @@ class EventLog(Protocol):
         Just opened, a log of one process returns all that have not settled: whoever owned them is gone.
         """
 
+    async def owned(self) -> tuple[RunRecord, ...]:
+        """Return the runs that have not settled and that this process owns: those it has created or taken over."""
+
     async def ask_cancel(self, run_id: str, reason: str) -> RunRecord:
         """Record that the run is to be cancelled, unless it has settled. The first reason stays."""
 

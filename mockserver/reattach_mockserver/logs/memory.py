@@ -138,6 +138,9 @@ class MemoryLog:
     async def orphans(self, limit: int | None = None) -> tuple[RunRecord, ...]:
         return (await self.unfinished())[:limit]
 
+    async def owned(self) -> tuple[RunRecord, ...]:
+        return await self.unfinished()
+
     async def ask_cancel(self, run_id: str, reason: str) -> RunRecord:
         record = self._runs[run_id].record
         if record.status in SETTLED or record.cancel_reason is not None:

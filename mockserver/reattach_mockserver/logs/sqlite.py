@@ -213,6 +213,9 @@ class SqliteLog:
     async def orphans(self, limit: int | None = None) -> tuple[RunRecord, ...]:
         return (await self.unfinished())[:limit]
 
+    async def owned(self) -> tuple[RunRecord, ...]:
+        return await self.unfinished()
+
     async def ask_cancel(self, run_id: str, reason: str) -> RunRecord:
         def asked(run: RunRecord) -> RunRecord:
             over = run.status in SETTLED or run.cancel_reason is not None

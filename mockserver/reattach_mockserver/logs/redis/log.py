@@ -45,6 +45,7 @@ from reattach_mockserver.logs.redis.keys import (
     active_key,
     create_key,
     events_key,
+    owned_key,
     session_active_key,
     session_key,
     steps_key,
@@ -53,7 +54,7 @@ from reattach_mockserver.logs.redis.lease import Lease
 from reattach_mockserver.logs.redis.link import Link, Moved, Way, again, plain_name
 from reattach_mockserver.logs.redis.reader import Reader, under_key
 from reattach_mockserver.logs.redis.records import Row, effect_of, effect_text, row_of, stored_of
-from reattach_mockserver.logs.redis.scripts import CLAIM, COMMIT, LOOK, LOOK_CREATE, PERFORM, TAIL
+from reattach_mockserver.logs.redis.scripts import CLAIM, COMMIT, LOOK, LOOK_CREATE, OWNED, PERFORM, TAIL
 from reattach_mockserver.logs.redis.subscription import Subscription
 from reattach_mockserver.logs.redis.turns import Turns
 
@@ -236,6 +237,10 @@ class RedisLog(Reader):
 
     async def orphans(self, limit: int | None = None) -> tuple[RunRecord, ...]:
         return await self._lease.orphans(limit)
+
+    async def owned(self) -> tuple[RunRecord, ...]:
+        rows = await again(lambda: self._link.script(OWNED, owned_key(self.replica)))
+        return tuple(row.record for found in rows if (row := row_of(found)) is not None)
 
     async def ask_cancel(self, run_id: str, reason: str) -> RunRecord:
         def asked(run: RunRecord) -> RunRecord:

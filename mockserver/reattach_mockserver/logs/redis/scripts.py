@@ -321,6 +321,15 @@ return rows
 """
 )
 
+OWNED = _script(
+    _ROW
+    + """
+local rows = {}
+for i, run in ipairs(redis.call('SMEMBERS', ARGV[1])) do rows[i] = row(run) end
+return rows
+"""
+)
+
 LEAVE = _script(
     """
 local mine = PREFIX .. 'owned:' .. ARGV[1]
