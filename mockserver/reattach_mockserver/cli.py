@@ -64,7 +64,17 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8700, help="port, 0 for a free one (default: %(default)s)")
     parser.add_argument(
-        "--log", default="memory", metavar="memory|FILE", help="where runs are kept; a file outlives kill -9"
+        "--log",
+        default="memory",
+        metavar="memory|FILE|redis://…",
+        help="where runs are kept; a file outlives kill -9, a Redis is shared by replicas",
+    )
+    parser.add_argument(
+        "--lease",
+        type=_seconds,
+        default=5.0,
+        metavar="SECONDS",
+        help="after which a killed replica's runs are taken over by another (default: %(default)s)",
     )
     parser.add_argument(
         "--scenario",
@@ -104,6 +114,16 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text) <= 65_535):
         raise argparse.ArgumentTypeError(f"{text!r} is no port; expected 0 to 65535")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 3_600:
+        raise argparse.ArgumentTypeError(f"{text!r} is not from 0.1 to 3600 seconds")
+    return seconds
 
 
 class _Play(argparse.Action):
@@ -181,7 +201,7 @@ def _settings(args: argparse.Namespace) -> Any:
     return Settings(
         scripts=Library(given),
         default=default,
-        log=_log(args.log),
+        log=_log(args),
         tokens=_tokens(args.tokens),
         deterministic=args.deterministic,
         seed=args.seed,
@@ -196,16 +216,15 @@ def _scenario(place: str) -> Any:
     return load_ready(place) if place in READY and not Path(place).exists() else load_script(place)
 
 
-def _log(place: str) -> Any:
-    if place == "memory":
-        from reattach_mockserver.logs.memory import MemoryLog
+def _log(args: argparse.Namespace) -> Any:
+    from reattach_mockserver.logs.place import NoSuchLog, is_shared, log_at
 
-        return MemoryLog()
-    if "://" in place:
-        raise _Wrong(f"--log {place}: this kind of log is not available yet; use 'memory' or a file")
-    from reattach_mockserver.logs.sqlite import SqliteLog
-
-    return SqliteLog(Path(place))
+    if args.deterministic and is_shared(args.log):
+        raise _Wrong("--deterministic counts creates, and replicas would count apart: it needs a log of its own")
+    try:
+        return log_at(args.log, lease=args.lease)
+    except NoSuchLog as wrong:
+        raise _Wrong(f"--log: {wrong}") from None
 
 
 def _tokens(path: str | None) -> Any:
@@ -273,7 +292,7 @@ async def _serve(
             "Start with the same --scenario and --recording files as before."
         ) from unknown
     except LogError as error:
-        raise _Wrong(f"--log {args.log}: {error}", _NOT_KNOWN) from error
+        raise _Wrong(f"--log {settings.log.name}: {error}", _NOT_KNOWN) from error
     return code
 
 

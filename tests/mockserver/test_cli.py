@@ -112,7 +112,10 @@ def test_tokens_are_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--log", "redis://127.0.0.1"], 64, "not available yet"),
+        (["--log", "redis://u:geheim@127.0.0.1:1/0"], 3, "--log redis://127.0.0.1:1/0: Redis cannot be asked"),
+        (["--log", "redis://u:geheim@127.0.0.1:x/0"], 64, "no address of a Redis"),
+        (["--log", "redis://127.0.0.1", "--deterministic"], 64, "needs a log of its own"),
+        (["--log", "kafka://u:geheim@127.0.0.1"], 64, "there is no log at kafka://"),
         (["--scenario", "no-such-file.yaml"], 64, "no-such-file.yaml"),
         (["--recording", "no-such-file.jsonl"], 64, "no-such-file.jsonl"),
         (["--tokens", "no-such-file"], 64, "no-such-file"),
@@ -125,6 +128,7 @@ def test_what_cannot_be_done_is_said_in_one_line(capsys, arguments, code, words)
     assert cli.main(["--port", "0", *arguments]) == code
     errors = capsys.readouterr().err
     assert words in errors
+    assert "geheim" not in errors
     assert errors.count("\n") == 1
 
 

@@ -19,6 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from redis.asyncio.connection import parse_url
+
 from reattach_mockserver.event import SETTLED, Entry, Stored
 from reattach_mockserver.logs.advance import advance, pinned, renewed, trimmed
 from reattach_mockserver.logs.base import (
@@ -77,10 +79,14 @@ class RedisLog(Reader):
     Args:
         url: `redis://[user:password@]host[:port][/database]`, `rediss://…`, `unix://…`.
         lease: Seconds after which the runs of a replica that was killed are anybody's.
+
+    Raises:
+        ValueError: The address is none.
     """
 
     def __init__(self, url: str, *, lease: float = 5.0) -> None:
         super().__init__()
+        parse_url(url)  # a wrong one is told at once
         self._url = url
         self._lease_seconds = lease
         self._listener: Listener = _Nobody()
