@@ -314,10 +314,14 @@ class Engine:
         """Return the limits that hold for runs of this script; the server's own if it is not known."""
         return limits_for(self.settings, script)
 
-    async def run(self, run_id: str) -> RunRecord | None:
-        """Return the run as it is now; what has become too old is let go of first."""
+    async def run(self, run_id: str, principal: str | None = None) -> RunRecord | None:
+        """Return the run as it is now, of the principal if one is named; what has become too old is let go of first.
+
+        A run of another is found out before anything is done for it: its absence costs the same work, and asking for it
+        changes nothing.
+        """
         run = await self._log.run(run_id)
-        if run is None:
+        if run is None or principal not in (None, run.principal):
             return None
         at, wanted = self.now(), run.trim_to
         retention_ms = self.limits(run).retention_ms

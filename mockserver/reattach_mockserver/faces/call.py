@@ -88,7 +88,9 @@ class Call:
     def declared_length(self) -> int:
         """Return the body's length as the headers say, 0 if they do not."""
         values = self.headers("content-length")
-        return int(values[0]) if values and values[0].isascii() and values[0].isdecimal() else 0
+        if not (values and values[0].isascii() and values[0].isdecimal()):
+            return 0
+        return int(values[0][:19])  # more digits than that are too many in any case
 
     async def body(self, limit: int) -> bytes:
         """Read the body.

@@ -38,6 +38,15 @@ def parse_json(body: bytes) -> Any:
         raise NotJson(str(error)) from None
 
 
+def is_utf_8(text: str) -> bool:
+    """Tell whether a text of a JSON value can be an id: half of a surrogate pair is a legal escape and no character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def digest_of(value: Any) -> str:
     """Return a digest that two values share exactly if they are equal in RFC 8785 form.
 

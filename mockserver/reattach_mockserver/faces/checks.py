@@ -65,8 +65,8 @@ def check_streams(engine: Engine, call: Call) -> None:
 async def find_run(engine: Engine, call: Call) -> RunRecord:
     """Return the run of the path, if it is the caller's."""
     run_id: str = call.scope["path_params"]["run_id"]
-    run = await engine.run(run_id)
-    if run is None or run.principal != call.caller.principal:
+    run = await engine.run(run_id, call.caller.principal)
+    if run is None:
         raise run_not_found(run_id)
     return run
 

@@ -16,7 +16,7 @@ from reattach_mockserver.engine.engine import Engine, NotSettledInTime, UnknownS
 from reattach_mockserver.event import EventTooLarge
 from reattach_mockserver.faces.accept import chosen_form, is_json
 from reattach_mockserver.faces.call import Call
-from reattach_mockserver.faces.canonical import NotJson, digest_of, parse_json
+from reattach_mockserver.faces.canonical import NotJson, digest_of, is_utf_8, parse_json
 from reattach_mockserver.faces.checks import check_caller, check_streams, check_work, snapshot_path
 from reattach_mockserver.faces.describe import body_of, etag_of
 from reattach_mockserver.faces.problem import Refusal, cursor_expired, invalid_request, overloaded, run_not_found
@@ -148,10 +148,10 @@ async def _paused(engine: Engine, caller: Caller, run_id: Any) -> RunRecord | No
     """Return the run that is to be continued, if the caller has it; None if none is."""
     if run_id is None:
         return None
-    if not isinstance(run_id, str):
+    if not isinstance(run_id, str) or not is_utf_8(run_id):
         raise invalid_request("continues is to be the id of a run")
-    run = await engine.run(run_id)
-    if run is None or run.principal != caller.principal:
+    run = await engine.run(run_id, caller.principal)
+    if run is None:
         raise run_not_found(run_id)
     return run
 

@@ -36,4 +36,5 @@ async def _attach(engine: Engine, call: Call) -> None:
     if run.status in SETTLED and after == run.last_sequence:
         await call.answer(204, b"", {})
         return
+    check_streams(engine, call)  # again: whoever was checked at the same time has joined by now
     await stream(engine, call, run, after, named=names != "off")

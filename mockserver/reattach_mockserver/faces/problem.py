@@ -14,6 +14,8 @@ from typing import Any
 
 from reattach_mockserver.logs.base import RunRecord
 
+_DETAIL = 500  # characters; what was sent is quoted, and may be as long as a body
+
 CODES = {
     "unauthenticated": 401,
     "forbidden": 403,
@@ -74,7 +76,7 @@ class Refusal(Exception):
             "title": http.HTTPStatus(self.status).phrase,
             "status": self.status,
             "code": self.code,
-            "detail": self.detail,
+            "detail": self.detail if len(self.detail) <= _DETAIL else self.detail[:_DETAIL] + "…",
             **self.members,
         }
         return json.dumps(problem).encode()

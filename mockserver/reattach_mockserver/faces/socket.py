@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from reattach_mockserver.bearer import ANYONE
 from reattach_mockserver.engine.engine import Engine
 from reattach_mockserver.engine.hub import Watcher
+from reattach_mockserver.faces.canonical import is_utf_8
 from reattach_mockserver.faces.checks import check_caller, check_streams, check_work, find_run, sequence_after
 from reattach_mockserver.faces.cors import may_connect
 from reattach_mockserver.faces.create import create_run
@@ -190,8 +191,8 @@ class _Socket:
         try:
             call = self._inside.call("POST", headers=_key(message), body=json_body(members))
             caller = check_caller(self._engine, call)
-            key = message.get("idempotency_key")
-            if not isinstance(key, str) or await self._engine.log.by_key(caller.principal, key) is None:
+            key = _plain(message.get("idempotency_key"))
+            if key is None or await self._engine.log.by_key(caller.principal, key) is None:
                 check_streams(self._engine, call)
             answer = await call.answered(create_run, self._engine)
             run = await self._engine.run(json.loads(answer.body)["id"])
@@ -220,6 +221,7 @@ class _Socket:
             if given is not None and cursor is None:
                 raise Refusal("cursor_malformed", "a cursor is a text")
             after = await sequence_after(self._engine, call, run, header=False)
+            check_streams(self._engine, call)  # again: whoever was checked at the same time has joined by now
         except Refusal as refusal:
             await self._answer_refusal("resume_rejected", refusal)
             return
@@ -311,13 +313,7 @@ class _Socket:
 
 def _plain(value: object) -> str | None:
     """Return a text that a query and a log can carry, else None: no half of a surrogate pair."""
-    if not isinstance(value, str):
-        return None
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return None
-    return value
+    return value if isinstance(value, str) and is_utf_8(value) else None
 
 
 def _key(message: Mapping[str, Any]) -> list[tuple[str, str]]:
