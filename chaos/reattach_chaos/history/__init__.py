@@ -24,6 +24,7 @@ from reattach_chaos.history.client import (
 from reattach_chaos.history.content import bytes_sha256, content_sha256
 from reattach_chaos.history.files import HistoryError, from_json, parse_history, read_history, to_json, write_history
 from reattach_chaos.history.history import History
+from reattach_chaos.history.lines import record_of
 from reattach_chaos.history.record import Other, Record
 from reattach_chaos.history.recorder import Recorder
 from reattach_chaos.history.truth import (
@@ -56,7 +57,7 @@ from reattach_chaos.history.wire import (
 __all__ = [
     # the whole
     "History", "Recorder", "HistoryError", "read_history", "write_history", "parse_history", "to_json", "from_json",
-    "content_sha256", "bytes_sha256",
+    "content_sha256", "bytes_sha256", "record_of",
     # records
     "Record", "Other", "Case", "CutPlanned", "CutFired", "CutMissed", "Server", "Store", "Resources",
     "Connect", "Request", "Head", "Resume", "ResumeOk", "ResumeRejected", "Received", "Heartbeat", "Close", "Route",

@@ -24,12 +24,13 @@ class Case(Record):
         id: The case's readable id; also the schedule's.
         seed: Of the whole run.
         mode: Whether the client follows a run that exists, or starts it.
+        runs: How many runs the case is to make on the server; more is a second run.
         marks: The client marks what it may have shown before (`redelivered`): a repeat without the mark is then a duplicate.
             Without this, one unmarked repeat a kill is allowed.
         heartbeat_ms: What the server states and keeps.
         stall_heartbeats: After so many heartbeats of silence a connection must have been given up.
         converge_ms: Within this time of the last fault the client must have caught up or ended.
-        give_up_ms: Before so much time without a good answer, a transient fault is no reason to end. None: not judged.
+        give_up_ms: Before so much time without a good answer, a transient fault is no reason to end. None: never is.
         floor_ms: Least wait of the client's backoff; None: its backoff is not known, only the rate is judged.
         base_ms: Upper limit of the first wait; doubled for each further one.
         ceiling_ms: Highest upper limit of a wait.
@@ -45,6 +46,7 @@ class Case(Record):
     id: str
     seed: int = 0
     mode: Literal["follow", "start"] = "follow"
+    runs: int = 1
     marks: bool = False
     heartbeat_ms: float = 15_000.0
     stall_heartbeats: float = 4.0

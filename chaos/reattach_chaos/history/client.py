@@ -3,8 +3,8 @@
 Kinds: `born`, `died`, `committed`, `delivered`, `applied`, `acked`, `discarded`, `backoff`, `surfaced`, `finished`, `exited`,
 `said`.
 
-A foreign client says `rendered` (which is `delivered` here), `received`, `gap`, `error` and `finished`; the rest is known of ours.
-What a client does not say is not held against it, and not for it.
+A foreign client says `rendered` (which is `delivered` here), `received`, `gap`, `error` and `finished`; the rest is known of
+ours. What a client does not say is not held against it, and not for it.
 """
 
 from dataclasses import dataclass

@@ -3,9 +3,9 @@
     {"kind": "case", "n": 1, "at_ms": 0.0, "version": 1, "id": "rst-after-event-7", "seed": 7}
     {"kind": "delivered", "n": 2, "at_ms": 12.5, "id": "e1.1"}
 
-A member that has its default is left out. When reading, unknown members are ignored and unknown kinds kept as `Other`; a last line
-without its end, as a kill leaves it, is dropped; any other bad line is an error with its number. A file of a newer version is
-refused.
+A member that has its default is left out. When reading, unknown members are ignored and unknown kinds kept as `Other`; a last
+line without its end, as a kill leaves it, is dropped; any other bad line is an error with its number. A file of a newer version
+is refused.
 
 Checked by tests/chaos/history/test_files.py: what is written is what is read.
 """

@@ -1,8 +1,8 @@
 """`Record`: what every line of a history has, and the table of kinds.
 
-A record is a fact that somebody saw at an instant: never a conclusion. A kind is one frozen class in this folder; its `kind` is the
-word in the file. Here is only what they share. A line of a kind that nobody here knows is kept as `Other`, so that a newer writer's
-history can be read, judged and written again by an older reader.
+A record is a fact that somebody saw at an instant: never a conclusion. A kind is one frozen class in this folder; its `kind` is
+the word in the file. Here is only what they share. A line of a kind that nobody here knows is kept as `Other`, so that a newer
+writer's history can be read, judged and written again by an older reader.
 
 Rules: the chaos page, "History". Checked by tests/chaos/history/.
 """

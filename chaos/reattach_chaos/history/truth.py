@@ -1,7 +1,7 @@
 """What is true on the server and in the stores, and the client's calls with consequences.
 
-Read by the control reader past every fault: `logged`, `status`, `snapshot`, `created`, `effect`, `counts`, `terminal`. Asked by the
-client: `create`, `cancel`, `answer`. Read from the file of the client's store: `journal`, `lease`.
+Read by the control reader past every fault: `logged`, `status`, `snapshot`, `created`, `effect`, `counts`, `terminal`. Asked by
+the client: `create`, `cancel`, `answer`. Read from the file of the client's store: `journal`, `lease`.
 """
 
 from dataclasses import dataclass

@@ -3,8 +3,8 @@
     {"reattach": "schedule/1", "id": "rst-after-event-7", "seed": 7, "scenario": "session",
      "faults": [{"fault": "rst", "at": {"place": "after-event", "event": 7}}]}
 
-The README of this folder has all members. What has its default is left out. Unknown members are errors: a schedule is an order, and
-half an order obeyed is another case. Pure: text in, values out.
+The README of this folder has all members. What has its default is left out. Unknown members are errors: a schedule is an order,
+and half an order obeyed is another case. Pure: text in, values out.
 
 Checked by tests/chaos/schedules/test_files.py.
 """

@@ -1,7 +1,7 @@
 """Pairwise: few schedules in which each pair of values of two axes comes together at least once, wherever it can at all.
 
-Axes: fault, place, phase, direction, multiplicity, event kind. The combinations are enumerated by `fits` and covered greedily: for
-each pair that is left some combinations that hold it are compared, and the one with most such pairs is taken. Which ones are
+Axes: fault, place, phase, direction, multiplicity, event kind. The combinations are enumerated by `fits` and covered greedily:
+for each pair that is left some combinations that hold it are compared, and the one with most such pairs is taken. Which ones are
 compared is the seed's.
 """
 

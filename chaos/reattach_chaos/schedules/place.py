@@ -1,7 +1,7 @@
 """`Place` and `Position`: where a fault comes, by meaning.
 
-A place is a word, such as "after-event"; a position is a place with the event (or the byte) that it concerns. On the stream, places
-lie in the bytes of one event; the client's places are instants of its own, the server's are steps of its writing.
+A place is a word, such as "after-event"; a position is a place with the event (or the byte) that it concerns. On the stream,
+places lie in the bytes of one event; the client's places are instants of its own, the server's are steps of its writing.
 """
 
 from dataclasses import dataclass

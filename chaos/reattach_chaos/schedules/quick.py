@@ -1,7 +1,8 @@
 """The quick sample: every boundary and every request, about 150 cases.
 
-Each event of each run: just before its blank line, just after it, and, for the last, between it and the end of the body; each with
-FIN, RST and silence; each on the first stream and on a resume. And for each kind of request: the request lost, its answer lost.
+Each event of each run: just before its blank line, just after it, and, for the last, between it and the end of the body; each
+with FIN, RST and silence; each on the first stream and on a resume. And for each kind of request: the request lost, its answer
+lost.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """`Shape`: what generators know of the runs that a case plays, without playing them: the kind of each event.
 
-A generator never sees a server. It is told how many events each run has, and of which kind; `shape_of` makes that from the types of
-a log that was read in a clean pass.
+A generator never sees a server. It is told how many events each run has, and of which kind; `shape_of` makes that from the types
+of a log that was read in a clean pass.
 """
 
 from collections.abc import Iterable, Iterator

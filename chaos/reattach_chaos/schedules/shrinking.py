@@ -1,8 +1,8 @@
 """Shrinking: from a schedule that fails to a smaller one that still does.
 
-Smaller is: fewer faults; a shorter run; a fault once instead of often; a position at the nearest boundary; FIN instead of RST; the
-usual settings. Each step is tried by the caller, who plays it; the first that still fails is gone on from. Pure: `shrinks` only
-proposes.
+Smaller is: fewer faults; a shorter run; a fault once instead of often; a position at the nearest boundary; FIN instead of RST;
+the usual settings. Each step is tried by the caller, who plays it; the first that still fails is gone on from. Pure: `shrinks`
+only proposes.
 """
 
 from collections.abc import Callable, Iterator

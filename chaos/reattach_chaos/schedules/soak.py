@@ -1,7 +1,8 @@
 """Soak and sim: random schedules, each from a seed of its own, so that one of a million can be played again alone.
 
-The seed is the schedule: `drawn_schedule(seed)` gives the same value for ever within one version of this package. `soak` draws what
-a real network, a gate and real processes can do; `sim` draws all, and deaths, store failures, epochs and retention more often.
+The seed is the schedule: `drawn_schedule(seed)` gives the same value for ever within one version of this package. `soak` draws
+what a real network, a gate and real processes can do; `sim` draws all, and deaths, store failures, epochs and retention more
+often.
 """
 
 import random

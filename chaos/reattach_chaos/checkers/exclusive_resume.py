@@ -1,0 +1,60 @@
+"""I5, exclusive resume: after `resume(c)` comes first the successor of c, and nothing up to c reaches the application.
+
+Three ways to break it. The server sends something else first. The client shows again what came although it had asked to be past
+it. The client asks after what it never showed, so that this never comes.
+"""
+
+from collections.abc import Iterator
+
+from reattach_chaos.checkers.losses import losses, tells_commits
+from reattach_chaos.checkers.reading import Reading, Showing, read
+from reattach_chaos.checkers.repeats import repeats
+from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
+from reattach_chaos.history import CutFired, History, Received, Resume, Server
+
+
+def check(history: History) -> Ruling:
+    """Compare what came, and what was shown, with what was asked after."""
+    reading = read(history)
+    found: list[Invalid] = []
+    for showing in reading.showings():
+        for repeat in repeats(reading, showing):
+            if repeat.cause == "asked":
+                name = showing.log.name(repeat.place)
+                sentence = f"{name} was shown again, though the client had asked to go on after it"
+                found.append(Invalid(anomaly="duplicated", sentence=sentence, witness=repeat.witness))
+    if not tells_commits(history):
+        found += [
+            Invalid(anomaly="lost", sentence=loss.sentence, witness=loss.witness)
+            for loss in losses(history)
+            if loss.cause == "asked past"
+        ]
+    found += [wrong for showing in reading.showings() for wrong in _wrong_start(reading, showing)]
+    return ruled(found, sum(attach.after is not None for attach in history.of(Resume)))
+
+
+def _wrong_start(reading: Reading, showing: Showing) -> Iterator[Invalid]:
+    """Yield each stream whose first whole event is not the successor of what was asked after."""
+    log = showing.log
+    ours = {record.conn for record in reading.history.of(CutFired) if record.fault in ("duplicate", "empty")}
+    skipped = any(record.did == "skipped" for record in reading.history.of(Server))
+    first: dict[int | None, Received] = {}
+    for came in reading.of(Received, showing):
+        if came.whole:
+            first.setdefault(came.conn, came)
+    for attach in reading.of(Resume, showing):
+        after, came_first = log.place(attach.after), first.get(attach.conn)
+        if after is None or came_first is None or attach.conn in ours or skipped:
+            continue
+        place, expected = log.place(came_first.id), next_alive(log.alive, after)
+        if place is None or not log.alive[after] or place == expected:
+            continue
+        sentence = f"asked after {log.name(after)}, the server first sent {log.name(place)}"
+        yield Invalid(
+            anomaly="duplicated" if place <= after else "lost", sentence=sentence, witness=(attach, came_first)
+        )
+
+
+def next_alive(alive: list[bool], place: int) -> int | None:
+    """Return the next place that is in the log at the end."""
+    return next((each for each in range(place + 1, len(alive)) if alive[each]), None)

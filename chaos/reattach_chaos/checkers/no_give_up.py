@@ -1,0 +1,89 @@
+"""I15, no give-up: what passes never ends the watch before its budget; what is permanent is not tried for ever.
+
+Passing are lost connections, stalls, refused connections, 408, 425, 429, 5xx, other content. Permanent are 400, 403, 404, 409,
+410, and a 401 that comes again with a new token. A client that says nothing and leaves is I1's, if it lost something by it.
+"""
+
+from collections.abc import Iterator
+
+from reattach_chaos.checkers.ending import Ending, ending
+from reattach_chaos.checkers.reading import CLIENT, Reading, Showing, read
+from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
+from reattach_chaos.history import (
+    CutFired,
+    Head,
+    History,
+    Received,
+    Record,
+    ResumeOk,
+    ResumeRejected,
+    Server,
+    Status,
+    Store,
+    Surfaced,
+)
+
+PERMANENT = frozenset({400, 401, 403, 404, 409, 410})
+
+
+def check(history: History) -> Ruling:
+    """Look at each end of a watch without the run's end, and at each row of refusals."""
+    reading = read(history)
+    found = [wrong for showing in reading.showings() for wrong in _gave_up(reading, showing)]
+    rejected = [record for record in history.of(ResumeRejected) if record.who == CLIENT]
+    found += [wrong for showing in reading.showings() for wrong in _for_ever(reading, showing)]
+    return ruled(found, len(rejected) + len(history.of(CutFired)))
+
+
+def _gave_up(reading: Reading, showing: Showing) -> Iterator[Invalid]:
+    history = reading.history
+    how = ending(history, showing)
+    errors = [each for each in reading.of(Surfaced, showing) if each.what == "error"]
+    if how is not Ending.ERROR or _permanent(reading, showing, errors[0]):
+        return
+    error, budget = errors[0], history.case.give_up_ms
+    good = _last_good(reading, showing, error)
+    since = 0.0 if good is None else good.at_ms
+    if budget is not None and error.at_ms - since >= budget:
+        return
+    fired = [each for each in history.of(CutFired) if each.n < error.n]
+    words = "never" if budget is None else f"not before {budget:g} ms"
+    sentence = f"the client gave up ({error.reason or 'error'}) {error.at_ms - since:g} ms after a good sign; {words}"
+    yield Invalid(anomaly="gave up", sentence=sentence, witness=(*fired[-1:], error))
+
+
+def _last_good(reading: Reading, showing: Showing, before: Record) -> Record | None:
+    good = [
+        record for kind in (Received, ResumeOk, Status) for record in reading.of(kind, showing) if record.n < before.n
+    ]
+    return max(good, key=lambda record: record.n, default=None)
+
+
+def _permanent(reading: Reading, showing: Showing, error: Surfaced) -> bool:
+    """Whether something had happened that a client may end for."""
+    history = reading.history
+    refused = (record.status in PERMANENT for record in reading.of(ResumeRejected, showing) if record.n < error.n)
+    heads = (
+        record.status in PERMANENT for record in history.of(Head) if record.who == showing.who and record.n < error.n
+    )
+    broke = (record.did == "failed" for record in history.of(Store) if record.n < error.n)
+    gone = (record.did not in ("started", "stopped", "killed") for record in history.of(Server) if record.n < error.n)
+    return any(refused) or any(heads) or any(broke) or any(gone)
+
+
+def _for_ever(reading: Reading, showing: Showing) -> Iterator[Invalid]:
+    """Yield a row of permanent refusals at one cursor that is longer than the case allows."""
+    row: list[ResumeRejected] = []
+    answers: list[ResumeOk | ResumeRejected] = [
+        *reading.of(ResumeOk, showing),
+        *reading.of(ResumeRejected, showing),
+    ]
+    for answer in sorted(answers, key=lambda record: record.n):
+        if isinstance(answer, ResumeOk) or answer.status not in PERMANENT:
+            row = []
+            continue
+        row.append(answer)
+        if len(row) > reading.history.case.permanent_tries:
+            sentence = f"{answer.status} {answer.code} was answered {len(row)} times in a row, and asked for again"
+            yield Invalid(anomaly="storm", sentence=sentence, witness=(row[0], answer))
+            return

@@ -1,0 +1,178 @@
+"""What all laws read in a history: the server's log of each run, and what each client showed of it, by places.
+
+A *place* is an event's index in the control reader's log of its run. Laws compare places, never sequences or ids: an SSE id and
+the event's own id name the same place, and numbers of two epochs are never compared. Nothing here is judged.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from reattach_chaos.history import Applied, Committed, Delivered, Died, Exited, History, Lease, Logged, Received, Record
+from reattach_chaos.history.record import R
+
+CLIENT = "client"
+"""Whose application is under test; every other subscriber is to be left alone (I19)."""
+
+
+class Log:
+    """The server's log of one run, as the control reader has it.
+
+    An event is *alive* if it is in the log at the end: not of an older epoch, and its number was not given again.
+    """
+
+    def __init__(self, events: Iterable[Logged]) -> None:
+        self.events = list(events)
+        self._places: dict[str, int] = {}
+        epoch = self.events[-1].epoch if self.events else ""
+        newest = {event.cursor: place for place, event in enumerate(self.events)}
+        for place, event in enumerate(self.events):
+            self._places[event.cursor] = place
+            self._places[event.id] = place
+        self.alive = [event.epoch == epoch and newest[event.cursor] == place for place, event in enumerate(self.events)]
+
+    def place(self, name: str | None) -> int | None:
+        """Return the place of an event by its own id or its SSE id; None where the log has none of that name."""
+        return None if name is None else self._places.get(name)
+
+    @property
+    def end(self) -> Logged | None:
+        """The event that settled the run, None where it is not settled."""
+        return next((event for place, event in enumerate(self.events) if event.settles and self.alive[place]), None)
+
+    def name(self, place: int) -> str:
+        """Name an event to a person."""
+        event = self.events[place]
+        return f"event {event.sequence} ({event.cursor})"
+
+
+@dataclass(slots=True)
+class Showing:
+    """What one client showed of one run.
+
+    Attributes:
+        who: The client.
+        run: The run.
+        log: Its log.
+        shown: Every showing in order, with its place; None where the log has no such event.
+        first: Place → the record that showed it first.
+        deaths: When a process of this client was killed, or ended by itself.
+        leases: When its store was taken (over) by a process.
+    """
+
+    who: str
+    run: str | None
+    log: Log
+    shown: list[tuple[Delivered, int | None]] = field(default_factory=list)
+    first: dict[int, Delivered] = field(default_factory=dict)
+    deaths: list[Died | Exited] = field(default_factory=list)
+    leases: list[Lease] = field(default_factory=list)
+
+    def death_between(self, earlier: Record, later: Record) -> Died | Exited | None:
+        """Return the last end of a process between two records of this client, None where it lived on."""
+        found = [death for death in self.deaths if earlier.n < death.n < later.n]
+        return found[-1] if found else None
+
+    def takeover_between(self, earlier: Record, later: Record) -> Lease | None:
+        """Return the last takeover of the store between two records of this client."""
+        found = [lease for lease in self.leases if earlier.n < lease.n < later.n]
+        return found[-1] if found else None
+
+
+class Reading:
+    """A history as the laws read it."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        runs: dict[str | None, list[Logged]] = {}
+        for event in history.of(Logged):
+            if event.by == "control":
+                runs.setdefault(event.run, []).append(event)
+        self.logs = {run: Log(events) for run, events in runs.items()}
+        self._only = next(iter(self.logs)) if len(self.logs) == 1 else None
+        self._showings: dict[tuple[str, str | None], Showing] = {}
+        self._of: dict[Any, list[Any]] = {}
+        self._came: dict[Any, dict[int | None, list[Received]]] = {}
+        self._marks: dict[Any, list[tuple[int, int]]] = {}
+        for record in history.of(Delivered):
+            self._show(record)
+
+    def run(self, record: Record) -> str | None:
+        """Return the run that a record is about: its own, or the only one that was played."""
+        return self._only if record.run is None else record.run
+
+    def log(self, record: Record) -> Log:
+        """Return the log of the run that a record is about; an empty one where the control reader has none."""
+        return self.logs.get(self.run(record)) or Log(())
+
+    def place(self, record: Record, name: str | None) -> int | None:
+        """Return the place of an event that a record names."""
+        return self.log(record).place(name)
+
+    def showing(self, who: str, run: str | None) -> Showing:
+        """Return what a client showed of a run, which may be nothing."""
+        key = (who, run)
+        if key not in self._showings:
+            ends: list[Died | Exited] = [*self.history.of(Died), *self.history.of(Exited)]
+            deaths = [each for each in ends if each.who == who]
+            deaths.sort(key=lambda each: each.n)
+            leases = [each for each in self.history.of(Lease) if each.who == who]
+            self._showings[key] = Showing(who, run, self.logs.get(run) or Log(()), deaths=deaths, leases=leases)
+        return self._showings[key]
+
+    def showings(self, who: str = CLIENT) -> list[Showing]:
+        """Return what a client showed of every run that was logged."""
+        return [self.showing(who, run) for run in self.logs]
+
+    def of(self, kind: type[R], showing: Showing) -> list[R]:
+        """Return the records of a kind that are about one client and one run, in order. Not to be changed."""
+        key = (kind, showing.who, showing.run)
+        if key not in self._of:
+            self._of[key] = [
+                record
+                for record in self.history.of(kind)
+                if record.who == showing.who and self.run(record) == showing.run
+            ]
+        return self._of[key]
+
+    def came(self, showing: Showing, place: int) -> list[Received]:
+        """Return what was sent to a client of the event of a place, whole or in part."""
+        key = (showing.who, showing.run)
+        if key not in self._came:
+            found: dict[int | None, list[Received]] = {}
+            for record in self.of(Received, showing):
+                found.setdefault(showing.log.place(record.id), []).append(record)
+            self._came[key] = found
+        return self._came[key].get(place, [])
+
+    def mark(self, kind: type[Committed] | type[Applied], showing: Showing, before: int) -> int | None:
+        """Return the highest place that a mark of this kind had reached before the record of a number; None: no mark yet."""
+        key = (kind, showing.who, showing.run)
+        if key not in self._marks:
+            highest, marks = -1, []
+            for record in self.of(kind, showing):
+                place = showing.log.place(record.id)
+                highest = highest if place is None else max(highest, place)
+                marks.append((record.n, highest))
+            self._marks[key] = marks
+        index = bisect_left(self._marks[key], (before,)) - 1
+        return self._marks[key][index][1] if index >= 0 else None
+
+    def others(self) -> list[str]:
+        """Return the subscribers that are not under test."""
+        return [who for who in self.history.who() if who != CLIENT]
+
+    def _show(self, record: Delivered) -> None:
+        showing = self.showing(record.who, self.run(record))
+        place = showing.log.place(record.id)
+        showing.shown.append((record, place))
+        if place is not None:
+            showing.first.setdefault(place, record)
+
+
+@lru_cache(maxsize=4)
+def read(history: History) -> Reading:
+    """Return the reading of a history; the laws share it."""
+    return Reading(history)

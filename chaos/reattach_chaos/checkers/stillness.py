@@ -1,0 +1,74 @@
+"""When the last fault was, and what a client without an end did after it: it tried on, or did nothing. Not judged here."""
+
+from dataclasses import dataclass
+
+from reattach_chaos.checkers.ending import Ending, ending
+from reattach_chaos.checkers.reading import Showing, read
+from reattach_chaos.history import (
+    Connect,
+    CutFired,
+    Delivered,
+    Died,
+    History,
+    Record,
+    Request,
+    Resume,
+    Server,
+    Status,
+    Store,
+)
+
+FAULTS: tuple[type[Record], ...] = (CutFired, Server, Store, Died)
+_TRIES: tuple[type[Record], ...] = (Connect, Request, Resume, Delivered, Status)
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A client that has neither ended nor caught up.
+
+    Attributes:
+        showing: What it showed.
+        last: The last event that it showed is before this place.
+        since: The last fault; None: there was none.
+        tries: What the client did after that, the latest last.
+        ended: How its watch stands.
+    """
+
+    showing: Showing
+    last: int
+    since: Record | None
+    tries: tuple[Record, ...]
+    ended: Ending
+
+
+def last_fault(history: History) -> Record | None:
+    """Return the last thing that was done to the client, its server, its store or its connection."""
+    return max((record for kind in FAULTS for record in history.of(kind)), key=lambda record: record.n, default=None)
+
+
+def behind(history: History) -> list[Behind]:
+    """Return the showings of the client under test that came to no end."""
+    reading, since, found = read(history), last_fault(history), []
+    start = 0 if since is None else since.n
+    for showing in reading.showings():
+        how = ending(history, showing)
+        if how not in (Ending.STOPPED, Ending.OPEN):
+            continue
+        missing = [
+            place for place, alive in enumerate(showing.log.alive) if alive and place > max(showing.first, default=-1)
+        ]
+        if not missing and showing.log.end is None:
+            continue  # live and caught up
+        tries = [
+            record for kind in _TRIES for record in history.of(kind) if record.who == showing.who and record.n > start
+        ]
+        tries.sort(key=lambda record: record.n)
+        found.append(Behind(showing, min(missing, default=len(showing.log.events)), since, tuple(tries), how))
+    return found
+
+
+def quiet_ms(history: History, behind: Behind) -> float:
+    """Return for how long the client had done nothing when the history ended."""
+    last = max((record.at_ms for record in history), default=0.0)
+    moment = behind.tries[-1] if behind.tries else behind.since
+    return last - (0.0 if moment is None else moment.at_ms)

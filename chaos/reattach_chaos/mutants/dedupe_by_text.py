@@ -1,0 +1,18 @@
+"""Knows an event by its text: of two equal words the second is dropped."""
+
+import json
+from typing import Any
+
+from reattach_chaos.mutants.small import SmallClient
+
+
+class DedupeByText(SmallClient):
+    """Must be killed by I1."""
+
+    def identity(self, entry: dict[str, Any]) -> str:
+        """Return the event's text."""
+        return json.dumps(entry["data"])
+
+    def hole(self, entry: dict[str, Any]) -> bool:
+        """Return False: what was dropped would look like a hole."""
+        return False

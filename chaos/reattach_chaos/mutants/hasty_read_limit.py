@@ -1,0 +1,11 @@
+"""Gives a connection up before its heartbeat is due, again and again."""
+
+from reattach_chaos.mutants.small import SmallClient
+
+
+class HastyReadLimit(SmallClient):
+    """Must be killed by I17."""
+
+    def patience(self) -> float:
+        """Return less than a heartbeat."""
+        return self.heartbeat * 0.75
