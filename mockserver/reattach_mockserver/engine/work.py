@@ -18,7 +18,8 @@ The law of a work:
 **To add a work:** an async callable that takes a desk (and, if it likes, has a `release` and `asks`), given by name:
 `Settings(scripts={"agent": my_work}, default="agent")`; `POST /v1/runs {"input": {"scenario": "agent", …}}` plays it.
 What it holds beyond its calls (a connection, a worker) it lets go of in an `async close()` of its own, if it has one: awaited
-when the engine stops and its runs have ended here; the next call may begin anew.
+when the engine stops and its runs have ended here; the next call may begin anew. What it keeps of a run elsewhere (a workflow)
+it ends in an `async abandon(desk)`: called instead of the work for a run that was cancelled before a process took it over.
 
 Never here: how it is played (`worker.py`), a model, a tool. Checked by tests/mockserver/test_work.py.
 """
@@ -199,9 +200,18 @@ def release_of_work(work: Work) -> str | None:
 
 async def close_work(work: Work) -> None:
     """Let a work go of what it holds beyond its calls, if it can (`close`); failing at it is its own affair."""
-    close = getattr(work, "close", None)
-    if close is not None:
+    await _if_it_can(work, "close")
+
+
+async def abandon_work(work: Work, desk: Desk) -> None:
+    """Let a work end what it keeps elsewhere of a run that it will not be called for (`abandon`), likewise."""
+    await _if_it_can(work, "abandon", desk)
+
+
+async def _if_it_can(work: Work, name: str, *given: Desk) -> None:
+    method = getattr(work, name, None)
+    if method is not None:
         try:
-            await close()
+            await method(*given)
         except Exception:
-            _logger.exception("a work could not be closed")
+            _logger.exception("a work failed at its %s", name)

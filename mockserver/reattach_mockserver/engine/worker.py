@@ -17,7 +17,16 @@ from reattach_mockserver.engine.continuation import Opening
 from reattach_mockserver.engine.desk import RunDesk
 from reattach_mockserver.engine.inventory import Inventory
 from reattach_mockserver.engine.publisher import Publisher, entry, settling
-from reattach_mockserver.engine.work import Completed, Failed, Outcome, Paused, RunCancelled, Work, release_of_work
+from reattach_mockserver.engine.work import (
+    Completed,
+    Failed,
+    Outcome,
+    Paused,
+    RunCancelled,
+    Work,
+    abandon_work,
+    release_of_work,
+)
 from reattach_mockserver.event import Entry, EventTooLarge
 from reattach_mockserver.hooks import Hooks
 from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord, RunSettled, WriterLost
@@ -112,6 +121,7 @@ class Worker:
 
     async def _work(self) -> Outcome:
         if self._desk.cancelled.is_set():
+            await abandon_work(self._stage.work, self._desk)
             raise RunCancelled
         try:
             async with asyncio.timeout(None) as self._limit:
