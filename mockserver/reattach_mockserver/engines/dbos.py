@@ -21,7 +21,8 @@ from typing import Any
 
 from reattach_mockserver.agent.flow import converse
 from reattach_mockserver.engine.work import Desk, Outcome, RunCancelled
-from reattach_mockserver.engines.seat import Left, Seat, Seats, Stepwise, workflow_id
+from reattach_mockserver.engines.seat import Left, Seat, Seats, workflow_id
+from reattach_mockserver.engines.stepped import SteppedWork, Stepwise
 from reattach_mockserver.logs.base import WriterLost
 
 try:
@@ -41,7 +42,7 @@ _LOOK_EVERY = 0.1  # seconds between two looks at a workflow that another task o
 _UNFINISHED = ("PENDING", "ENQUEUED", "DELAYED")
 
 
-class DbosEngine:
+class DbosEngine(SteppedWork):
     """The work of an agent, played by DBOS.
 
     Args:
@@ -50,7 +51,7 @@ class DbosEngine:
     """
 
     def __init__(self, agent: Stepwise, path: Path) -> None:
-        self._agent = agent
+        super().__init__(agent)
         self._path = path
 
     async def __call__(self, desk: Desk) -> Outcome:
@@ -73,6 +74,11 @@ class DbosEngine:
             finally:
                 await seat.leave()
                 await _ended(name)
+
+    async def abandon(self, desk: Desk) -> None:
+        """Have the workflow of a run that is to settle as cancelled end as well; see `work.abandon_work`."""
+        _launch(self._path)
+        await _cancel(workflow_id(desk))
 
     async def close(self) -> None:
         """Let go of the file. Workflows that were not finished are gone on with when their runs are."""
@@ -103,7 +109,7 @@ async def _flow(run_id: str) -> Any:
 
 
 async def _do(name: str) -> Any:
-    return await DBOS.run_step_async({"name": name}, _step, name)
+    return await DBOS.run_step_async({"name": name, "preemptible": True}, _step, name)
 
 
 async def _step(name: str) -> Any:

@@ -14,27 +14,11 @@ import asyncio
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from reattach_mockserver.agent.plan import outcome_of
 from reattach_mockserver.engine.work import Desk, Outcome, RunCancelled
-
-
-class Steps(Protocol):
-    """One run's steps."""
-
-    async def step(self, name: str) -> Any:
-        """Do one step, or return what it came to: its events are published under its name, so a repetition finds them.
-
-        What is returned is a small JSON value: what a client sees belongs into the log, not into the workflow.
-        """
-
-
-class Stepwise(Protocol):
-    """An agent that can be asked for one step at a time; see `agent/flow.py` for which."""
-
-    def steps(self, desk: Desk) -> Steps:
-        """Return the steps of the run of this desk, as its log stands."""
+from reattach_mockserver.engines.stepped import Steps, Stepwise
 
 
 class Left(Exception):
@@ -77,7 +61,11 @@ class Seat:
     async def _do(self, name: str) -> Any:
         if self._steps is None:
             self._steps = self._agent.steps(self._desk)
-        return await self._steps.step(name)
+        await self._desk.reached(f"begin {name}")
+        value = await self._steps.step(name)
+        # Here all of it is in the log, and the engine has yet to hear of it.
+        await self._desk.reached(f"done {name}")
+        return value
 
     def _done(self, name: str, task: asyncio.Task[Any]) -> None:
         del self._tasks[name]

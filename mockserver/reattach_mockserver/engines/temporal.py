@@ -19,13 +19,13 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import Context, copy_context
 from datetime import timedelta
 from typing import Any
 
 from reattach_mockserver.engine.work import Desk, Outcome, RunCancelled
-from reattach_mockserver.engines.seat import Left, Seat, Seats, Stepwise, workflow_id
+from reattach_mockserver.engines.seat import Left, Seat, Seats, workflow_id
+from reattach_mockserver.engines.stepped import SteppedWork, Stepwise
 from reattach_mockserver.logs.base import WriterLost
 
 try:
@@ -67,7 +67,7 @@ _WRONG = frozenset(
 _logger = logging.getLogger(__name__)
 
 
-class TemporalEngine:
+class TemporalEngine(SteppedWork):
     """The work of an agent, played by Temporal.
 
     Args:
@@ -87,7 +87,7 @@ class TemporalEngine:
         task_queue: str = "reattach",
         concurrency: int = 1000,
     ) -> None:
-        self._agent = agent
+        super().__init__(agent)
         self._address = address
         self._namespace = namespace
         self._flows = task_queue
@@ -98,6 +98,8 @@ class TemporalEngine:
         self._opening = asyncio.Lock()
         self._client: Client | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._over: set[str] = set()
+        self._parting: asyncio.Task[None] | None = None
 
     async def __call__(self, desk: Desk) -> Outcome:
         """Play the run's workflow from where it was left; see `work.Work`."""
@@ -107,21 +109,28 @@ class TemporalEngine:
                 return await seat.outcome(self._result(name, desk.run.id))
             except (WriterLost, asyncio.CancelledError):
                 if desk.cancelled.is_set():
-                    await self._cancel(name)
+                    self._part(name)
                 raise
             except WorkflowFailureError as failed:
                 if isinstance(failed.cause, CancelledError | TerminatedError):
                     raise RunCancelled from None  # by Temporal's own means
                 raise
             except Exception:
-                await self._cancel(name)
+                self._part(name)
                 raise
             finally:
                 await seat.leave()
 
+    async def abandon(self, desk: Desk) -> None:
+        """Have the workflow of a run that is to settle as cancelled end as well; see `work.abandon_work`."""
+        self._part(workflow_id(desk))
+
     async def close(self) -> None:
         """Let go of the server. Workflows that were not finished are gone on with when their runs are."""
-        tasks, self._tasks, self._client = self._tasks, [], None
+        if self._parting:
+            await asyncio.wait({self._parting}, timeout=_GOODBYE.total_seconds())
+            self._tasks.append(self._parting)
+        tasks, self._tasks, self._client, self._parting = self._tasks, [], None, None
         self._opening = asyncio.Lock()  # the next loop's
         for task in tasks:
             task.cancel()
@@ -159,11 +168,25 @@ class TemporalEngine:
         except WorkflowAlreadyStartedError:
             return client.get_workflow_handle(name)  # it is over, and the run has yet to hear of it
 
-    async def _cancel(self, name: str) -> None:
-        # If the server cannot be told now, the workflow waits for a process that does its steps, and ends when none comes.
-        if self._client is not None:
-            with suppress(RPCError):
-                await self._client.get_workflow_handle(name).cancel(rpc_timeout=_GOODBYE)
+    def _part(self, name: str) -> None:
+        """Have a workflow cancelled whose run is over, as soon as the server can be told. The run does not wait for that."""
+        self._over.add(name)
+        if self._parting is None or self._parting.done():
+            self._parting = asyncio.create_task(self._say_goodbye(), name="Temporal's cancelled workflows")
+
+    async def _say_goodbye(self) -> None:
+        # What this process cannot say any more, the workflow finds out: it ends when nobody does its steps.
+        client, pause = await self._connected(), _FIRST_PAUSE
+        while self._over:
+            name = next(iter(self._over))
+            try:
+                await client.get_workflow_handle(name).cancel(rpc_timeout=_GOODBYE)
+            except RPCError as error:
+                if error.status is not RPCStatusCode.NOT_FOUND:
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, _LAST_PAUSE)
+                    continue
+            self._over.discard(name)
 
     @activity.defn(name=STEP)
     async def _step(self, name: str) -> Any:

@@ -7,6 +7,7 @@ at once and without waiting for a limit.
 Checked by tests/mockserver/engines/.
 """
 
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -65,6 +66,8 @@ class RunFlow:
             await workflow.wait_condition(partial(self._over, doing, moves))
             if not doing.done():
                 doing.cancel()
+                with suppress(ActivityError):
+                    await doing
                 continue
             try:
                 return await doing
