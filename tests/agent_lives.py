@@ -9,6 +9,7 @@ operation by its id and does it once), `launches` (one that does whatever it is 
 """
 
 import asyncio
+import importlib
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from engines_stage import work_on
 from reattach_mockserver.agent.loop import AgentWork
 from reattach_mockserver.agent.model import Called, Said
 from reattach_mockserver.agent.scripted import ScriptedModel
@@ -42,11 +44,24 @@ TURNS = [
 
 
 @dataclass(frozen=True, slots=True)
+class On:
+    """What plays the agent: our own loop, or the engine of this name (`engines_stage.py`), whose server is at an address."""
+
+    engine: str = "own"
+    address: str = ""
+
+
+OWN = On()
+
+
+@dataclass(frozen=True, slots=True)
 class Life:
-    """One child's: where its files are, and after how many points it kills itself; None lets it live."""
+    """One child's: where its files are, after how many points it kills itself (None lets it live), and what plays it."""
 
     folder: str
     dies_at: int | None = None
+    engine: str = "own"
+    address: str = ""
 
 
 def agent(folder: Path) -> AgentWork:
@@ -103,7 +118,7 @@ async def live(life: Life) -> None:
 
     engine = Engine(
         Settings(
-            scripts={"agent": agent(folder)},
+            scripts={"agent": work_on(life.engine, agent(folder), folder, life.address)},
             default="agent",
             log=SqliteLog(folder / "log.db"),
             hooks=Hooks(reached=reached),
@@ -144,9 +159,12 @@ async def watch(engine: Engine, folder: Path, run: RunRecord) -> RunRecord:
 class Nursery:
     """Starts the program and has lives lived, one after the other."""
 
+    def __init__(self, *modules: str) -> None:
+        self._modules = modules  # imported before the first life, for all
+
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, __file__, *self._modules], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         return self
 
@@ -159,11 +177,11 @@ class Nursery:
         self._process.wait(PATIENCE)
         self._process.stdout.close()
 
-    def live(self, folder: Path, dies_at: int | None = None) -> bool:
+    def live(self, folder: Path, dies_at: int | None = None, on: On = OWN) -> bool:
         """Let a child live; return whether it died as it was told. A child that ends otherwise is an error."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(asdict(Life(str(folder), dies_at))) + "\n")
+        self._process.stdin.write(json.dumps(asdict(Life(str(folder), dies_at, on.engine, on.address))) + "\n")
         self._process.stdin.flush()
         code = json.loads(self._process.stdout.readline())
         assert code in (0, -signal.SIGKILL), f"the child ended with {code}"
@@ -171,6 +189,8 @@ class Nursery:
 
 
 def nurse() -> None:
+    for module in sys.argv[1:]:
+        importlib.import_module(module)
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

@@ -121,7 +121,8 @@ def _free_ports(count: int) -> list[int]:
 
 
 @functools.cache
-def _server() -> TemporalServer:
+def server() -> TemporalServer:
+    """Return this session's server, running."""
     started = TemporalServer(required())
     atexit.register(started.remove)
     return started
@@ -130,4 +131,4 @@ def _server() -> TemporalServer:
 @pytest.fixture
 def temporal() -> TemporalServer:
     """This session's server, running."""
-    return _server()
+    return server()
