@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockserver_dialogue import played
-from mockserver_stage import OPEN, QUICK, quiet
+from mockserver_stage import OPEN, PATIENCE, QUICK, quiet
 from reattach_mockserver.bearer import parse_tokens
 from reattach_mockserver.logs.sqlite import SqliteLog
 from reattach_mockserver.scenarios.script import (
@@ -209,7 +209,7 @@ async def test_reconnecting_makes_no_work(sites):
     tools = (Tool(tool="charge", takes_ms=2, result=1), RawEvent(type="note"), Tool(tool="mail", takes_ms=2, result=2))
     site = await sites(Script(name="s", steps=(*tools, Wait(ms=5), *tools)))
     alone = await site.settled()
-    before = site.engine.log.counts()
+    before = await site.engine.log.counts()
     run = await site.run()
     seen = []
     while not seen or seen[-1].json["type"] not in SETTLING:
@@ -217,7 +217,7 @@ async def test_reconnecting_makes_no_work(sites):
         await exchange.block()
         seen.append(await exchange.block())
         await exchange.close()
-    after = site.engine.log.counts()
+    after = await site.engine.log.counts()
     assert (after.events - before.events, after.effects - before.effects) == (before.events, before.effects)
     assert (after.effect_attempts, after.runs) == (after.effects, 2)
     watched, unwatched = [(await site.get(f"/v1/runs/{each['id']}/events")).json["events"] for each in (run, alone)]
@@ -232,9 +232,11 @@ async def test_a_run_that_waits_for_its_time_completes_with_nobody_there(sites, 
         Script(name="s", steps=(Wait(ms=10), Tool(tool="t", result=1), Wait(ms=10))), log=SqliteLog(tmp_path / "log.db")
     )
     run = await site.run()
-    await site.until(lambda: site.engine.log.run(run["id"]).status == "completed")
+    async with asyncio.timeout(PATIENCE):
+        while (await site.engine.log.run(run["id"])).status != "completed":  # noqa: ASYNC110 (nobody is to be told: no reader)
+            await asyncio.sleep(0)
     assert site.engine.hub.readers(run["id"]) == 0
-    assert site.engine.log.counts().effects == 1
+    assert (await site.engine.log.counts()).effects == 1
 
 
 async def test_a_log_that_was_trimmed_while_the_run_played_still_ends_loudly(sites):

@@ -33,7 +33,7 @@ async def test_any_text_arrives_as_it_was_live_on_replay_and_in_a_page(sites):
     assert texts == CORPUS
     assert [block.data for block in live[1:]] == [block.data for block in replay[1:]]
     assert [event["data"].get("text") for event in page.json["events"] if event["type"] == "note"] == CORPUS
-    log = [event.body for event in site.engine.log.read(run["id"], 0, 100, 1 << 26)]
+    log = [event.body for event in await site.engine.log.read(run["id"], 0, 100, 1 << 26)]
     assert [block.data.encode() for block in live[1:]] == log
     assert not any(b"\n" in body or b"\r" in body for body in log)
 
