@@ -111,7 +111,7 @@ async def test_a_known_key_returns_its_run_and_writes_nothing(log: EventLog) -> 
 
 
 async def test_creates_of_one_key_at_the_same_time_make_one_run(log: EventLog) -> None:
-    """B43: however many ask at once, one of them makes the run and all get it."""
+    """RS-42, B43: however many ask at once, one of them makes the run and all get it."""
     answers = await asyncio.gather(
         *(log.create(a_run(f"r{n}", key="one"), [an_entry("created", run=f"r{n}")]) for n in range(20))
     )
@@ -128,7 +128,7 @@ async def test_a_key_belongs_to_its_principal(log: EventLog) -> None:
 
 
 async def test_sequences_have_no_holes_under_parallel_producers(log: EventLog) -> None:
-    """One order, from 1, whoever asks when; a reader never sees a sequence before all below it."""
+    """RS-21: One order, from 1, whoever asks when; a reader never sees a sequence before all below it."""
     run = await created(log)
     done = asyncio.Event()
     seen: list[list[int]] = []
@@ -151,6 +151,7 @@ async def test_sequences_have_no_holes_under_parallel_producers(log: EventLog) -
 
 
 async def test_every_event_names_the_one_before_it(log: EventLog) -> None:
+    """RS-15."""
     run = await created(log)
     await log.append("run_a", run.writer, [an_entry("b"), an_entry("c")])
     events = [json.loads(event.body) for event in await log.read("run_a", 0, 10, ROOM)]
@@ -162,7 +163,7 @@ async def test_every_event_names_the_one_before_it(log: EventLog) -> None:
 
 
 async def test_an_events_bytes_are_made_once(log: EventLog) -> None:
-    """What the append returned, and every later read, are the same bytes."""
+    """RS-04: What the append returned, and every later read, are the same bytes."""
     run = await created(log)
     _, stored = await log.append("run_a", run.writer, [an_entry("b")])
     assert await log.read("run_a", 1, 10, ROOM) == stored == await log.read("run_a", 1, 10, ROOM)
@@ -188,6 +189,7 @@ async def test_the_settling_event_too_may_be_appended_again(log: EventLog) -> No
 
 
 async def test_nothing_is_appended_after_the_settling_event(log: EventLog) -> None:
+    """RS-48."""
     run = await created(log)
     await log.append("run_a", run.writer, [an_entry("end", status="failed")])
     with pytest.raises(RunSettled):
@@ -249,7 +251,7 @@ async def test_a_page_stops_at_its_limits(log: EventLog) -> None:
 
 
 async def test_runs_do_not_see_each_others_events(log: EventLog) -> None:
-    """B56: no read crosses from one run into the next, at either end."""
+    """RS-06, B56: no read crosses from one run into the next, at either end."""
     a, b, c = [await created(log, name) for name in "abc"]
     for run in (a, b, c):
         await log.append(run.id, run.writer, [an_entry("x", run=run.id[-1])])

@@ -28,7 +28,7 @@ async def test_a_create_answers_201_with_the_run_and_its_place(sites):
 
 
 async def test_the_same_key_and_body_is_the_same_run(sites):
-    """B43: in sequence, past completion, with `Idempotency-Replayed` and 200."""
+    """RS-41, B43: in sequence, past completion, with `Idempotency-Replayed` and 200."""
     site = await sites()
     first = await site.create(key="k")
     await site.until_settled(first.json["id"])
@@ -42,7 +42,7 @@ async def test_the_same_key_and_body_is_the_same_run(sites):
 
 
 async def test_the_same_key_at_the_same_time_is_one_run(sites):
-    """B43: twenty creates in parallel, one run, one 201."""
+    """RS-42, B43: twenty creates in parallel, one run, one 201."""
     site = await sites(OPEN)
     answers = await asyncio.gather(*(site.create(key="k") for _ in range(20)))
     assert sorted(answer.status for answer in answers) == [200] * 19 + [201]
@@ -51,7 +51,7 @@ async def test_the_same_key_at_the_same_time_is_one_run(sites):
 
 
 async def test_a_key_outlives_the_process(sites, tmp_path):
-    """B43, B44: another process on the same log finds the run of the key."""
+    """RS-44, B43, B44: another process on the same log finds the run of the key."""
     first = await sites(log=SqliteLog(tmp_path / "log.db"))
     made = await first.create(key="k")
     await first.close()
@@ -73,7 +73,7 @@ async def test_a_body_is_compared_as_a_value(sites):
     "other", [{"input": "y"}, {"input": "x", "on_active": "reject"}, {"input": "x", "session_id": None}]
 )
 async def test_the_same_key_with_another_body_is_a_conflict(sites, other):
-    """Absent and default are different."""
+    """RS-43: Absent and default are different."""
     site = await sites()
     await site.create({"input": "x"}, key="k")
     answer = await site.create(other, key="k")
@@ -242,7 +242,7 @@ async def test_a_create_may_ask_for_the_stream_itself(sites):
 
 
 async def test_a_create_cut_at_any_byte_has_made_one_run(sites):
-    """B42: a stream that is the answer to a POST, broken off after each byte and sent again: one run, one play."""
+    """RS-41, B42: a stream that is the answer to a POST, broken off after each byte and sent again: one run, one play."""
     site = await sites()
     headers = {"Idempotency-Key": "k", "Accept": "text/event-stream"}
     whole = site.send("POST", "/v1/runs", headers, b'{"input":"x"}')

@@ -126,7 +126,7 @@ async def test_a_create_takes_json_only(sites, kind, status):
 
 
 async def test_discovery_says_what_is_so(sites, tmp_path):
-    """Each claim against what the server does: levels, durability, limits, endpoints."""
+    """RS-83, RS-84: Each claim against what the server does: levels, durability, limits, endpoints."""
     plain = (await (await sites()).get("/.well-known/reattach")).json
     assert (plain["protocol"], plain["durability"], plain["deterministic"]) == (1, "memory", False)
     assert plain["levels"] == ["pollable", "resumable"]

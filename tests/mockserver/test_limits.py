@@ -134,7 +134,7 @@ async def test_a_stated_retention_is_kept(sites):
 
 
 async def test_a_key_is_remembered_as_long_as_its_run(sites):
-    """`key_retention_ms` null: however late, and when the run's events are long gone."""
+    """RS-44: `key_retention_ms` null: however late, and when the run's events are long gone."""
     clock = [1_000_000_000_000]
     site = await sites(QUICK, now=lambda: clock[0], limits=Limits(retention_ms=1_000))
     assert (await site.get("/.well-known/reattach")).json["limits"]["key_retention_ms"] is None

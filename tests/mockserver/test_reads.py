@@ -281,7 +281,7 @@ async def test_two_principals_may_use_one_session_name(sites):
 
 
 async def test_retention_by_time_lets_old_events_go(sites):
-    """What is older than stated is refused as expired; what is younger is there; the status stays."""
+    """RS-32: What is older than stated is refused as expired; what is younger is there; the status stays."""
     clock = [1_000_000]
     site = await sites(quiet(retention_ms=60_000), now=lambda: clock[0])
     run = await site.run()

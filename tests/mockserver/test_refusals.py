@@ -27,7 +27,7 @@ def bearer(token: str, **more: str) -> dict[str, str]:
      "{e}." + "9" * 20, "x" * 65 + ".1", "3", "null", "{e}.3.3", "é.1", "TAIL", "{e}.3%00", "{e}.3%0A"],
 )  # fmt: skip
 async def test_what_is_no_cursor_is_refused(sites, form, cursor):
-    """B57: malformed is an answer of its own, never "no cursor"; on the stream and on the page."""
+    """RS-29, B57: malformed is an answer of its own, never "no cursor"; on the stream and on the page."""
     site = await sites()
     run = await site.settled()
     text = cursor.replace("{e}", run["epoch"]).replace(" ", "%20").replace("+", "%2B")
@@ -37,7 +37,7 @@ async def test_what_is_no_cursor_is_refused(sites, form, cursor):
 
 @pytest.mark.parametrize("cursor", ["", "abc", "tail", "earliest", "-1", "é.1", "1" * 200])
 async def test_what_is_no_cursor_in_the_header_is_refused(sites, cursor):
-    """B57: an empty header is not an absent one, and words are for the parameter only."""
+    """RS-29, B57: an empty header is not an absent one, and words are for the parameter only."""
     site = await sites()
     run = await site.settled()
     answer = await site.get(f"/v1/runs/{run['id']}/events?after=tail", {**SSE, "Last-Event-ID": cursor})
@@ -56,7 +56,7 @@ async def test_a_cursor_that_comes_twice_is_malformed(sites):
 @pytest.mark.parametrize("form", [SSE, {}])
 @pytest.mark.parametrize("sequence", [8, 1_007, 2**63 - 1, 2**63, 10**19 - 1])
 async def test_a_cursor_beyond_the_end_is_ahead(sites, form, sequence):
-    """B57: up to 2^63 and beyond; it says where the log ends, and later events are not hidden from anybody."""
+    """RS-30, B57: up to 2^63 and beyond; it says where the log ends, and later events are not hidden from anybody."""
     site = await sites()
     run = await site.settled()
     answer = await site.get(f"/v1/runs/{run['id']}/events?after={run['epoch']}.{sequence}", form)
@@ -65,7 +65,7 @@ async def test_a_cursor_beyond_the_end_is_ahead(sites, form, sequence):
 
 @pytest.mark.parametrize("form", [SSE, {}])
 async def test_a_cursor_of_another_run_is_foreign(sites, form):
-    """B56, B57: refused, without any data."""
+    """RS-07, B56, B57: refused, without any data."""
     site = await sites()
     mine, other = await site.settled(), await site.settled()
     answer = await site.get(f"/v1/runs/{mine['id']}/events?after={other['cursor']}", form)
@@ -108,6 +108,7 @@ async def test_a_run_of_another_servers_log_is_refused_not_an_empty_stream(sites
 
 
 async def test_another_epoch_is_refused_with_the_way_out(sites):
+    """RS-35."""
     site = await sites(root_path="/agent")
     run = await site.settled()
     renewed = await site.engine.new_epoch(run["id"])
@@ -118,7 +119,7 @@ async def test_another_epoch_is_refused_with_the_way_out(sites):
 
 
 async def test_a_log_that_lost_its_tail_is_told_by_its_epoch(sites):
-    """B63: the old cursor is within the new log's range, and is refused all the same."""
+    """RS-87, B63: the old cursor is within the new log's range, and is refused all the same."""
     site = await sites(OPEN)
     run = await site.run()
     await site.until_head(run["id"], 3)
@@ -133,7 +134,7 @@ async def test_a_log_that_lost_its_tail_is_told_by_its_epoch(sites):
 @pytest.mark.parametrize("asked", ["?after={e}.0", "?after={e}.2", ""])
 @pytest.mark.parametrize("form", [SSE, {}])
 async def test_an_expired_cursor_is_refused_with_what_is_kept(sites, form, asked):
-    """B13, B65: 410 with oldest, newest and the way out; asking for the beginning is asking for what is gone."""
+    """RS-31, B13, B65: 410 with oldest, newest and the way out; asking for the beginning is asking for what is gone."""
     site = await sites()
     run = await site.settled()
     await site.engine.expire(run["id"], 4)
@@ -144,7 +145,7 @@ async def test_an_expired_cursor_is_refused_with_what_is_kept(sites, form, asked
 
 
 async def test_a_ring_of_two_refuses_the_cursor_of_the_first_of_three(sites):
-    """B65: the exact report: never a silent jump to the oldest kept; the last good cursor is first - 1."""
+    """RS-31, B65: the exact report: never a silent jump to the oldest kept; the last good cursor is first - 1."""
     site = await sites(quiet(retention_events=2))
     run = await site.run()
     await site.until_head(run["id"], 3)
@@ -158,6 +159,7 @@ async def test_a_ring_of_two_refuses_the_cursor_of_the_first_of_three(sites):
 
 @pytest.mark.parametrize("authorization", [None, "", "Bearer", "Bearer nobody", "Basic a1", "a1", "Bearer a1 x"])
 async def test_without_a_good_token_every_call_is_401(sites, authorization):
+    """RS-65."""
     site = await sites(tokens=TOKENS)
     headers = {} if authorization is None else {"Authorization": authorization}
     for method, path in [
@@ -193,6 +195,7 @@ async def test_a_renewed_token_resumes(sites):
 
 
 async def test_an_overloaded_server_says_so_on_attaches_and_creates(sites):
+    """RS-81."""
     site = await sites(OPEN)
     run = await site.run()
     site.engine.overload(60_000, 429)

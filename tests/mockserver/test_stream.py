@@ -64,7 +64,7 @@ async def test_the_bytes_of_an_event_are_those_of_the_log(sites):
 
 @pytest.mark.parametrize("after", range(7))
 async def test_a_resume_begins_strictly_after_its_cursor(sites, after):
-    """B50: the event at the cursor does not come again, the next one is not skipped; at every position."""
+    """RS-12, RS-69, B50: the event at the cursor does not come again, the next one is not skipped; at every position."""
     site = await sites()
     run = await site.settled()
     cursor = f"{run['epoch']}.{after}"
@@ -79,7 +79,7 @@ async def test_a_resume_begins_strictly_after_its_cursor(sites, after):
 
 
 async def test_an_event_between_replay_and_subscription_comes_once_in_order(sites):
-    """B51: published exactly after the log was read and before the reader waits, at every such moment."""
+    """RS-18, RS-19, B51: published exactly after the log was read and before the reader waits, at every such moment."""
     held: list[int] = []
     site = None
 
@@ -228,7 +228,7 @@ async def test_a_script_chooses_the_line_end(sites, line_end, byte):
 
 
 async def test_a_quiet_stream_beats(sites):
-    """B18: one comment line, no blank line after it, no id; at two thirds of the stated interval."""
+    """RS-76, B18: one comment line, no blank line after it, no id; at two thirds of the stated interval."""
     site = await sites(quiet(heartbeat_ms=60))
     run = await site.run()
     await site.until_head(run["id"], 3)
@@ -252,7 +252,7 @@ async def test_the_default_heartbeat_is_below_20_s(sites):
 
 
 async def test_a_planned_close_comes_between_events_and_says_why(sites):
-    """RS-79: `retry:` and `stream.closing` in one block, the last; a resume goes on."""
+    """RS-49, RS-79: `retry:` and `stream.closing` in one block, the last; a resume goes on."""
     site = await sites(quiet(stream_age_ms=30))
     run = await site.run()
     await site.until_head(run["id"], 3)
@@ -406,7 +406,7 @@ async def test_nothing_is_compressed_whatever_is_accepted(sites):
 
 
 async def test_a_run_whose_only_reader_left_goes_on_to_its_end(sites):
-    """B47: the reader goes after the first event; the run ends as it would have, and can be read from where it was left."""
+    """RS-39, B47: the reader goes after the first event; the run ends as it would have, and can be read from where it was left."""
     site = await sites(Script(name="s", steps=(RawEvent(type="note"), Wait(ms=30), Say(text="one two"))))
     run = await site.run()
     exchange = site.attach(run["id"])

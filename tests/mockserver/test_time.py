@@ -47,7 +47,7 @@ def now() -> float:
 
 @pytest.mark.parametrize(("stated", "interval"), [(None, 10.0), (6_000, 4.0)])
 async def test_a_quiet_stream_beats_at_two_thirds_of_what_it_states(sites, stated, interval):
-    """B18: 10 s by default, far below the 60 s at which proxies cut; each event starts the count again."""
+    """RS-76, B18: 10 s by default, far below the 60 s at which proxies cut; each event starts the count again."""
     site = await sites(quiet(heartbeat_ms=stated))
     run = await site.run()
     await site.until_head(run["id"], 3)
