@@ -516,7 +516,7 @@ async def test_a_side_effect_counts_once_however_often_it_is_tried(log: EventLog
 
 
 async def test_a_claim_voids_every_claim_before_it(log: EventLog) -> None:
-    """RS-46: whoever slept through its replacement finds its late effect refused, before the other's effect and after it."""
+    """RS-46, RS-92: whoever slept through its replacement finds its late effect refused, before the other's effect and after it."""
     run = await created(log)
     late = await log.claim("run_a", run.writer, "op")
     now = await log.claim("run_a", run.writer, "op")
