@@ -67,7 +67,7 @@ class RedisServer:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        words = [word for name, value in self.settings.items() for word in (f"--{name}", value)]
+        words = [word for name, value in self.settings.items() for word in (f"--{name}", *(value.split() or [""]))]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._program, "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.folder), *words],
@@ -142,7 +142,7 @@ def _another_user() -> pwd.struct_passwd:
 @functools.cache
 def shared_server() -> RedisServer:
     """Return this session's quiet server."""
-    started = RedisServer()
+    started = RedisServer(appendfsync="no")  # nobody kills it: waiting for the disk would only take time
     atexit.register(started.remove)
     return started
 
