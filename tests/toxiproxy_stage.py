@@ -193,6 +193,15 @@ class Stage:
         self._open.callback(self.api, "DELETE", f"/proxies/{name}")
         return answer.json
 
+    def kept(self, sock: socket.socket) -> socket.socket:
+        """Close a socket with the stage."""
+        return self._open.enter_context(sock)
+
+    def raw_api(self) -> Side:
+        """Connect to the API itself."""
+        host, _, port = self.api.url.removeprefix("http://").rpartition(":")
+        return Side(self.kept(socket.create_connection((host, int(port)), timeout=PATIENCE)))
+
     @property
     def path(self) -> str:
         return f"/proxies/{self.name}"

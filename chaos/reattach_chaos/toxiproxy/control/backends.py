@@ -112,38 +112,42 @@ class Remote:
 _GOROUTINES = 5_000  # a fresh one has about 10; a case leaves one or two
 
 
-def real() -> str | None:
-    """Return the real server's address or program, as the environment names it; None where there is none."""
-    return os.environ.get(VARIABLE) or shutil.which(PROGRAM)
-
-
-def start(backend: BackendName, *, url: str | None = None, seed: int | None = None) -> Backend:
-    """Return a running server.
+def place(backend: BackendName, url: str | None = None) -> str | None:
+    """Return where the server is to come from: a program, an address, or None for the embedded one.
 
     Args:
         backend: `auto`: the real one where there is one, else the embedded one.
         url: A server that runs; it is used, whatever the environment says.
-        seed: Of the embedded one's toxicity, jitter and sizes; the real one's cannot be set.
 
     Raises:
-        InfrastructureError: The real one is wanted, or named, and cannot be had.
+        InfrastructureError: The real one is wanted, and there is none.
     """
-    place = url or real()
     match backend:
         case "auto":
-            return Embedded(seed) if place is None else _at(place)
+            return url or os.environ.get(VARIABLE) or shutil.which(PROGRAM)
         case "embedded":
-            return Embedded(seed)
+            return url
         case "toxiproxy":
-            if place is None:
+            if (found := place("auto", url)) is None:
                 raise InfrastructureError(
                     f"there is no {PROGRAM} on the PATH, and {VARIABLE} names neither a program nor an address. "
                     "With Go: go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0"
                 )
-            return _at(place)
+            return found
         case _:
             assert_never(backend)
 
 
-def _at(place: str) -> Backend:
+def start(place: str | None, seed: int | None = None) -> Backend:
+    """Return a running server.
+
+    Args:
+        place: As `place` gave it.
+        seed: Of the embedded one's toxicity, jitter and sizes; the real one's cannot be set.
+
+    Raises:
+        InfrastructureError: It cannot be started.
+    """
+    if place is None:
+        return Embedded(seed)
     return Remote(place) if "://" in place else Real(place)

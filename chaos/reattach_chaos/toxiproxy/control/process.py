@@ -54,6 +54,7 @@ class ServerProcess:
                 stderr=self._log,
             )
         except OSError as error:
+            self._log.close()
             raise InfrastructureError(f"{self._binary} cannot be started: {error}") from error
 
     def _answers(self) -> bool:

@@ -40,15 +40,19 @@ class Toxiproxy:
         limit_s: float = LIMIT_S,
         seed: int | None = None,
     ) -> None:
-        self._settings = (backend, url, limit_s, seed)
+        # Looked up once: what takes its place later comes from where it came from.
+        self._place = backends.place(backend, url)
+        self._limit_s = limit_s
+        self._seed = seed
         self._proxies: list[Proxy] = []
         self._open()
 
     def _open(self) -> None:
-        backend, url, limit_s, seed = self._settings
-        self._backend = backends.start(backend, url=url, seed=seed)
+        self._backend = backends.start(self._place, self._seed)
         try:
-            self._control = Control(Consumer(self._backend.url, limit_s=limit_s, condition=self._backend.condition))
+            self._control = Control(
+                Consumer(self._backend.url, limit_s=self._limit_s, condition=self._backend.condition)
+            )
             self.version = self._control.version()
         except ToxiproxyError:
             self._backend.close()

@@ -73,7 +73,8 @@ class End(asyncio.Protocol):
         """Let the sender go on, or close, if that is what it was waited for."""
         self.writable = not self.lost
         if self._finishing:
-            self.close()
+            # In the next turn: asyncio is in the middle of its own write, and would tell us twice that the connection is lost.
+            asyncio.get_running_loop().call_soon(self.close)
         elif self.into is not None:
             self.into.target_writable()
 
