@@ -16,6 +16,7 @@ Never here: what a step does (`seat.py`), the loop (`agent/flow.py`). Checked by
 import asyncio
 import secrets
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from reattach_mockserver.agent.flow import converse
 from reattach_mockserver.engine.work import Desk, Outcome, RunCancelled
 from reattach_mockserver.engines.seat import Left, Seat, Seats, workflow_id
 from reattach_mockserver.engines.stepped import SteppedWork, Stepwise
-from reattach_mockserver.logs.base import WriterLost
+from reattach_mockserver.logs.base import LogUnavailable, WriterLost
 
 try:
     from dbos import (
@@ -62,7 +63,8 @@ class DbosEngine(SteppedWork):
             try:
                 handle = await _begin(name, desk.run.id)
                 return await seat.outcome(handle.get_result(polling_interval_sec=_LOOK_EVERY))
-            except (WriterLost, asyncio.CancelledError):
+            except (WriterLost, LogUnavailable, asyncio.CancelledError):
+                # The run is gone on with, elsewhere or later, and so is its workflow; unless it is being cancelled.
                 if desk.cancelled.is_set():
                     await _cancel(name)
                 raise
@@ -73,7 +75,7 @@ class DbosEngine(SteppedWork):
                 raise
             finally:
                 await seat.leave()
-                await _ended(name)
+                await _end(_executing.pop(seat, set()))
 
     async def abandon(self, desk: Desk) -> None:
         """Have the workflow of a run that is to settle as cancelled end as well; see `work.abandon_work`."""
@@ -86,7 +88,7 @@ class DbosEngine(SteppedWork):
 
 
 _seats = Seats()
-_executing: dict[str, set[asyncio.Task[Any]]] = {}
+_executing: dict[Seat, set[asyncio.Task[Any]]] = {}
 _launched: Path | None = None
 
 
@@ -96,27 +98,21 @@ _launched: Path | None = None
     serialization_type=WorkflowSerializationFormat.PORTABLE,
 )
 async def _flow(run_id: str) -> Any:
-    name, task = str(DBOS.workflow_id), asyncio.current_task()
+    seat, task = _seats.get(str(DBOS.workflow_id)), asyncio.current_task()
     assert task is not None, "DBOS executes a workflow in a task"
-    tasks = _executing.setdefault(name, set())
-    tasks.add(task)
+    if seat is None:
+        raise asyncio.CancelledError  # its run has left in between; see _step
+    _executing.setdefault(seat, set()).add(task)
+    return await converse(partial(_do, seat))
+
+
+async def _do(seat: Seat, name: str) -> Any:
+    # Preemptible: a step that waits ends with a workflow that somebody cancels by DBOS's own means.
+    return await DBOS.run_step_async({"name": name, "preemptible": True}, _step, seat, name)
+
+
+async def _step(seat: Seat, name: str) -> Any:
     try:
-        return await converse(_do)
-    finally:
-        tasks.discard(task)
-        if not tasks:
-            _executing.pop(name, None)
-
-
-async def _do(name: str) -> Any:
-    return await DBOS.run_step_async({"name": name, "preemptible": True}, _step, name)
-
-
-async def _step(name: str) -> Any:
-    try:
-        seat = _seats.get(str(DBOS.workflow_id))
-        if seat is None:
-            raise Left(name)
         return await seat.step(name)
     except Left:
         # An exception would be recorded as what the step came to, for ever. This ends the execution and records nothing.
@@ -138,9 +134,8 @@ async def _cancel(name: str) -> None:
     await DBOS.cancel_workflow_async(name)
 
 
-async def _ended(name: str) -> None:
-    """End what executes the workflow, so that a later beginning finds nobody at it."""
-    tasks = _executing.pop(name, set())
+async def _end(tasks: set[asyncio.Task[Any]]) -> None:
+    """End what executes a workflow for a run that has left, so that a later beginning finds nobody at it."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

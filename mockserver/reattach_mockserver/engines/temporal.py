@@ -26,7 +26,7 @@ from typing import Any
 from reattach_mockserver.engine.work import Desk, Outcome, RunCancelled
 from reattach_mockserver.engines.seat import Left, Seat, Seats, workflow_id
 from reattach_mockserver.engines.stepped import SteppedWork, Stepwise
-from reattach_mockserver.logs.base import WriterLost
+from reattach_mockserver.logs.base import LogUnavailable, WriterLost
 
 try:
     from temporalio import activity
@@ -107,7 +107,8 @@ class TemporalEngine(SteppedWork):
         with self._seats.taken(name, seat):
             try:
                 return await seat.outcome(self._result(name, desk.run.id))
-            except (WriterLost, asyncio.CancelledError):
+            except (WriterLost, LogUnavailable, asyncio.CancelledError):
+                # The run is gone on with, elsewhere or later, and so is its workflow; unless it is being cancelled.
                 if desk.cancelled.is_set():
                     self._part(name)
                 raise
@@ -140,12 +141,17 @@ class TemporalEngine(SteppedWork):
 
     async def _result(self, name: str, run_id: str) -> Any:
         """Start the workflow or find it, and wait for what it comes to, however often the server is away."""
-        pause = _FIRST_PAUSE
+        pause, reuse = _FIRST_PAUSE, WorkflowIDReusePolicy.REJECT_DUPLICATE
         while True:
             try:
-                handle = await self._begin(await self._connected(), name, run_id)
+                handle = await self._begin(await self._connected(), name, run_id, reuse)
                 pause = _FIRST_PAUSE
                 return await handle.result()
+            except WorkflowFailureError as failed:
+                if not (isinstance(failed.cause, ApplicationError) and failed.cause.type == LEFT):
+                    raise
+                # It ended since nobody had its run for long. Here is somebody; its steps find in the log what they came to.
+                reuse = WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY
             except RPCError as error:
                 if error.status in _WRONG:
                     raise
@@ -153,7 +159,9 @@ class TemporalEngine(SteppedWork):
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LAST_PAUSE)
 
-    async def _begin(self, client: Client, name: str, run_id: str) -> WorkflowHandle[Any, Any]:
+    async def _begin(
+        self, client: Client, name: str, run_id: str, reuse: WorkflowIDReusePolicy
+    ) -> WorkflowHandle[Any, Any]:
         try:
             return await client.start_workflow(
                 WORKFLOW,
@@ -163,7 +171,7 @@ class TemporalEngine(SteppedWork):
                 start_signal="placed",
                 start_signal_args=[self._steps],
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                id_reuse_policy=reuse,
             )
         except WorkflowAlreadyStartedError:
             return client.get_workflow_handle(name)  # it is over, and the run has yet to hear of it
