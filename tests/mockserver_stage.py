@@ -230,10 +230,12 @@ class Site:
         run = await self.run(value, **headers)
         return await self.until_settled(run["id"], headers)
 
-    async def until_settled(self, run_id: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
+    async def until_settled(
+        self, run_id: str, headers: Mapping[str, str] | None = None, *, patience: float = PATIENCE
+    ) -> dict[str, Any]:
         with self.engine.hub.watching(run_id, "test", stream=False) as watcher:
             run = (await self.get(f"/v1/runs/{run_id}", headers)).json
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(patience):
                 while run["status"] in ("queued", "running"):
                     await watcher.wait(None)
                     run = (await self.get(f"/v1/runs/{run_id}", headers)).json
