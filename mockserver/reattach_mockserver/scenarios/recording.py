@@ -27,7 +27,7 @@ from reattach_mockserver.scenarios.families.native import Native
 from reattach_mockserver.scenarios.families.openai_chat import OpenAIChat
 from reattach_mockserver.scenarios.families.openai_responses import OpenAIResponses
 from reattach_mockserver.scenarios.script import Action, EndStatus, Json, JsonObject, Problem
-from reattach_mockserver.scenarios.steps import TYPE, reserved
+from reattach_mockserver.scenarios.steps import RELEASE, TYPE, reserved
 
 FAMILIES: tuple[Family, ...] = (OpenAIResponses(), GeminiInteractions(), AnthropicMessages(), OpenAIChat(), Native())
 
@@ -44,6 +44,12 @@ class RecordedEvent:
     data: JsonObject
     text: str | None = None
     id: str | None = None
+
+
+def release_of(event: RecordedEvent) -> str | None:
+    """Return the release that takes over with this event of our own protocol, None if none does."""
+    release = event.data.get("release") if event.type == "release.changed" else None
+    return release if isinstance(release, str) and RELEASE.fullmatch(release) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,13 +163,17 @@ class _Reader:
             if isinstance(at_ms, bool) or not isinstance(at_ms, int) or at_ms < last:
                 self.wrong(number, f"at_ms {at_ms!r:.40}", f"expected a whole number from {last}, the line's before")
             event_type, data, event_id = line.get("type"), line.get("data"), line.get("id")
+            text = line.get("text")
             if not isinstance(event_type, str):
                 self.wrong(number, "an event without a type", "expected 'type', a text")
             if not isinstance(data, dict):
                 self.wrong(number, "an event without data", "expected 'data', an object")
-            event = RecordedEvent(
-                at_ms=at_ms, type=event_type, data=data, id=event_id if isinstance(event_id, str) else None
-            )
+            if text is not None and not isinstance(text, str):
+                self.wrong(
+                    number, f"the text {text!r:.40}", "expected 'text', what it adds to the visible text, or none"
+                )
+            event_id = event_id if isinstance(event_id, str) else None
+            event = RecordedEvent(at_ms=at_ms, type=event_type, data=data, text=text, id=event_id)
             events.append((number, event))
             last = at_ms
         return events
@@ -177,7 +187,7 @@ class _Reader:
             native = isinstance(family, Native)
             if family is not None:
                 signs.take(family, {"type": event.type, "data": dict(event.data)} if native else event.data)
-            if reserved(event.type):
+            if reserved(event.type) and not (native and release_of(event) is not None):
                 if native:
                     continue
                 self.wrong(number, f"the type {event.type!r:.60}", "expected one that is not the server's own")
@@ -188,7 +198,7 @@ class _Reader:
                     at_ms=event.at_ms,
                     type=event.type,
                     data=event.data,
-                    text=None if family is None else family.text(event.data),
+                    text=event.text if event.text is not None or family is None else family.text(event.data),
                     id=event.id,
                 )
             )

@@ -6,8 +6,9 @@ the n-th event is `n`, from 0, that of the wait before it `n.rest`, that of the 
 
 from collections.abc import Iterator
 
-from reattach_mockserver.scenarios.expand import Emit, Finish, Pause, Planned, Rest
-from reattach_mockserver.scenarios.recording import Recording
+from reattach_mockserver.scenarios.expand import Emit, Finish, Operate, Pause, Planned, Rest
+from reattach_mockserver.scenarios.recording import Recording, release_of
+from reattach_mockserver.scenarios.script import Release
 
 
 def plan_recording(recording: Recording) -> Iterator[Planned]:
@@ -17,7 +18,11 @@ def plan_recording(recording: Recording) -> Iterator[Planned]:
         if event.at_ms > last:
             yield Rest(path=f"{index}.rest", ms=event.at_ms - last)
         last = event.at_ms
-        yield Emit(path=str(index), type=event.type, data=event.data, text=event.text)
+        release = release_of(event)
+        if release is None:
+            yield Emit(path=str(index), type=event.type, data=event.data, text=event.text)
+        else:
+            yield Operate(path=str(index), step=Release(release=release))
     ending = recording.ending
     if ending.actions:
         yield Pause(path="end", actions=ending.actions)

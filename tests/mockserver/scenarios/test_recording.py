@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reattach_mockserver.scenarios.errors import RecordingError
-from reattach_mockserver.scenarios.expand import Emit, Finish, Pause, Rest
+from reattach_mockserver.scenarios.expand import Emit, Finish, Operate, Pause, Rest
 from reattach_mockserver.scenarios.recording import Recording, load_recording
 from reattach_mockserver.scenarios.replay import plan_recording
-from reattach_mockserver.scenarios.script import Action, Problem
+from reattach_mockserver.scenarios.script import Action, Problem, Release
 
 OPENAI: list[dict[str, Any]] = [
     {"type": "response.created", "sequence_number": 0, "response": {"id": "r"}},
@@ -398,3 +398,25 @@ def test_no_shape_of_an_event_upsets_a_family(
     """What a vendor adds or leaves out tomorrow is passed on, not stumbled over."""
     recording = folder.reads({**shape, key: value}, profile=profile)
     assert recording.events[0].data == {**shape, key: value}
+
+
+def test_a_native_recording_keeps_release_operation_and_text(folder: Folder):
+    """What the replaying server does not make by itself: who executes the run, what an answer is for, a foreign event's text."""
+    action = {"id": "act_1", "kind": "approval", "tool": "t", "arguments": {}, "operation_id": "op_1"}
+    recording = folder.reads(
+        {"reattach": "recording/1", "profile": "native"},
+        {"type": "release.changed", "data": {"release": "r2"}},
+        {"type": "release.changed", "data": {"release": 2}},
+        {"type": "vendor.note", "data": {}, "text": "seen"},
+        {"type": "action.required", "data": {"action": action}},
+    )
+    release, note, pause = [step for step in plan_recording(recording) if not isinstance(step, Rest)]
+    assert release == Operate(path="0", step=Release(release="r2"))
+    assert note == Emit(path="1", type="vendor.note", data={}, text="seen")
+    assert isinstance(pause, Pause)
+    assert pause.actions[0].operation_id == "op_1"
+
+
+def test_a_text_that_is_none_is_an_error(folder: Folder):
+    with pytest.raises(RecordingError, match=r":2: the text 5, expected 'text'"):
+        folder.reads(HEADER, {"type": "x", "data": {}, "text": 5})

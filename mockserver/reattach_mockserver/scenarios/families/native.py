@@ -65,6 +65,7 @@ def _asked(action: object) -> Sign | None:
             tool=tool,
             kind=kind,
             arguments=arguments if isinstance(arguments, dict) else {},
+            operation_id=text_at(members, "operation_id"),
             thread=text_at(members, "thread"),
         )
     )
