@@ -39,7 +39,7 @@ async def sites() -> AsyncIterator[Sites]:
     ) -> Site:
         scripts = scripts or (QUICK, OPEN)
         library = Library({script.name: script for script in scripts}).including(works or {})
-        app = create_app(Settings(scripts=library, default=scripts[0].name, **settings))
+        app = create_app(Settings(scripts=library, **{"default": scripts[0].name, **settings}))
         await app.engine.start()
         site = Site(app, root_path)
         opened.append(site)
