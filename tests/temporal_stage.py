@@ -45,7 +45,7 @@ class TemporalServer:
     def __init__(self, program: str) -> None:
         self._program = program
         self._folder = Path(tempfile.mkdtemp(prefix="reattach-temporal-"))
-        self._port, self._http, self._metrics = _free_ports(3)
+        self._port, self._http, self._metrics = free_ports(3)
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
@@ -105,7 +105,7 @@ class TemporalServer:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return ports that nobody gets for the asking: between a crash and the next start they must stay free."""
     found: list[int] = []
     for port in random.sample(range(15_000, 32_000), 200):

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import os
 import pathlib
 import runpy
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from engines_stage import address_of
 from postgres_stage import Database, database
 from reattach_mockserver.live import LiveServer
 from reattach_mockserver.scenarios.parse import loads_script
+from temporal_stage import free_ports
 
 __all__ = ["database"]
 
@@ -159,3 +164,62 @@ def test_a_run_that_asks_is_answered_and_goes_on(server: LiveServer, tmp_path: p
     again = run("09_approvals.py", server, tmp_path / "runs.db")
     assert "approval of " not in again
     assert "completed" in again
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", ["12_dbos_engine.py", "13_temporal_engine.py"])
+def test_an_agent_on_an_engine_of_workflows_outlives_its_server(example: str, tmp_path: pathlib.Path) -> None:
+    """Killed in the middle of a sentence and in the middle of a payment; the reader of `01` sees one text and one result."""
+    kind = example.split("_")[1]
+    address = address_of(kind)
+    port = free_ports(1)[0]
+    log = tmp_path / "server.db"
+
+    def serve(stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+        command = [sys.executable, str(EXAMPLES / example), str(port), str(tmp_path), address]
+        process = stack.enter_context(subprocess.Popen(command, env={**os.environ, "PYTHONWARNINGS": "error"}))
+        stack.callback(process.kill)
+        return process
+
+    def until(condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < deadline, what
+            time.sleep(0.02)
+
+    def logged(kind: str) -> int:
+        if not log.exists():
+            return 0
+        with contextlib.closing(sqlite3.connect(log)) as connection, contextlib.suppress(sqlite3.OperationalError):
+            return connection.execute("SELECT count(*) FROM events WHERE type = ?", (kind,)).fetchone()[0]
+        return 0
+
+    with contextlib.ExitStack() as stack:
+        server = serve(stack)
+        reader = stack.enter_context(
+            subprocess.Popen(
+                [
+                    sys.executable,
+                    str(EXAMPLES / "01_first_program.py"),
+                    f"http://127.0.0.1:{port}",
+                    str(tmp_path / "runs.db"),
+                ],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+        stack.callback(reader.kill)
+        for kind, count in (("message.delta", 5), ("tool.call", 2)):
+            until(lambda kind=kind, count=count: logged(kind) >= count, f"no {count} of {kind}")  # type: ignore[misc]
+            server.kill()
+            assert server.wait() == -signal.SIGKILL
+            server = serve(stack)
+        shown, _ = reader.communicate(timeout=60)
+        assert reader.returncode == 0
+    agent = runpy.run_path(str(EXAMPLES / "paying_agent.py"))
+    text, result = shown.splitlines()
+    # A sentence that broke off stays as it was shown, and is said again from its beginning.
+    assert text.startswith("Summarise these 400 files" + agent["FIRST"][:20])
+    assert text.endswith(f"{agent['FIRST']} {agent['LAST']} ")
+    assert result == str({"text": agent["LAST"] + " "})
+    assert (logged("tool.call"), logged("tool.result"), logged("run.completed")) == (2, 2, 1)
