@@ -1,4 +1,4 @@
-"""The WebSocket form: the same runs, events, seam and refusals as the other forms (PROTOCOL, section 8)."""
+"""The WebSocket form: the same runs, events, seam and refusals as the other forms (PROTOCOL, section 6)."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The native protocol's WebSocket (mockserver/PROTOCOL.md, section 8): what is said first, and what the messages and closes mean.
+"""The native protocol's WebSocket (mockserver/PROTOCOL.md, section 6): what is said first, and what the messages and closes mean.
 
 Runs are created, read and cancelled by HTTP; a socket only resumes. A resume that is refused is a refusal, never another start: the
 answer `started`, which we never asked for, is no answer of this protocol. An event's text is taken out of its message as it came,

@@ -3,7 +3,7 @@
 Any origin where tokens are in use, since a foreign page has none of them; loopback origins otherwise, so that a page
 from elsewhere cannot read a developer's server. Pure.
 
-Where the rules come from: PROTOCOL, section 4. Checked by tests/mockserver/test_http.py.
+Where the rules come from: PROTOCOL, section 8. Checked by tests/mockserver/test_http.py.
 """
 
 from collections.abc import Sequence

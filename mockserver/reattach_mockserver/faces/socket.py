@@ -3,7 +3,7 @@
 One task sends, another listens. A message that is wrong is answered between two events, by the task that sends. A socket that has
 not said what it wants is bounded in time, and their number is bounded.
 
-Where the rules come from: PROTOCOL, section 8. Checked by tests/mockserver/test_socket.py.
+Where the rules come from: PROTOCOL, section 6. Checked by tests/mockserver/test_socket.py.
 """
 
 import asyncio

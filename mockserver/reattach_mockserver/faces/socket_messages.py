@@ -1,6 +1,6 @@
 """The messages of the WebSocket form: strict reading, and texts to send. Pure.
 
-An event's text is the event's own bytes, made when it was appended. Where the rules come from: PROTOCOL, section 8.
+An event's text is the event's own bytes, made when it was appended. Where the rules come from: PROTOCOL, section 6.
 Checked by tests/mockserver/test_socket.py.
 """
 
