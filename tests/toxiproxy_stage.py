@@ -27,7 +27,7 @@ from reattach_chaos.toxiproxy.control.backends import PROGRAM, VARIABLE
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 30.0  # seconds; nothing here takes one
-QUIET = 0.15  # seconds without a byte that stand for silence
+QUIET = 0.08  # seconds without a byte that stand for silence
 FOR_EVER_MS = 600_000
 BACKENDS = ("embedded", "toxiproxy")
 

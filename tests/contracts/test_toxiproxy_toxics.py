@@ -206,12 +206,12 @@ def test_reset_peer_resets_at_the_first_byte(stage, stream):
 
 def test_reset_peer_waits_its_timeout(stage):
     """From the first byte on; not less."""
-    stage.toxic("reset_peer", timeout=300)
+    stage.toxic("reset_peer", timeout=150)
     client, server = stage.connected()
     began = time.monotonic()
     server.sends(b"first")
     assert client.rest() == (b"", "rst")
-    assert time.monotonic() - began >= 0.29
+    assert time.monotonic() - began >= 0.14
 
 
 def test_reset_peer_on_a_live_connection_closes_with_fin(stage):
@@ -255,13 +255,13 @@ def test_a_stall_after_exactly_so_many_bytes(stage):
 def test_a_short_slow_close_delays_only_the_fin(stage):
     """N bytes at once, FIN so much later, not less."""
     stage.toxic("limit_data", bytes=119)
-    stage.toxic("slow_close", delay=300)
+    stage.toxic("slow_close", delay=150)
     client, server = stage.connected()
     began = time.monotonic()
     server.sends(RESPONSE)
     assert client.gets(119) == RESPONSE[:119]
     assert client.rest() == (b"", "fin")
-    assert time.monotonic() - began >= 0.29
+    assert time.monotonic() - began >= 0.14
 
 
 def test_the_order_matters(stage):
@@ -285,7 +285,7 @@ def test_a_half_open_peer(stage):
 
 def test_slow_close_lets_data_pass(stage):
     """Only the close comes later."""
-    stage.toxic("slow_close", delay=300)
+    stage.toxic("slow_close", delay=150)
     client, server = stage.connected()
     carries(client, server)
     server.sends(b"last")
@@ -293,7 +293,7 @@ def test_slow_close_lets_data_pass(stage):
     server.closes()
     assert client.gets(4) == b"last"
     assert client.rest() == (b"", "fin")
-    assert time.monotonic() - began >= 0.29
+    assert time.monotonic() - began >= 0.14
 
 
 # -- timeout
@@ -301,12 +301,12 @@ def test_slow_close_lets_data_pass(stage):
 
 def test_timeout_drops_and_closes(stage):
     """Nothing of what comes passes; the connection closes after so long without a chunk, not sooner."""
-    stage.toxic("timeout", timeout=300)
+    stage.toxic("timeout", timeout=150)
     client, server = stage.connected()
     server.sends(RESPONSE)
     began = time.monotonic()
     assert client.rest() == (b"", "fin")
-    assert time.monotonic() - began >= 0.25
+    assert time.monotonic() - began >= 0.1
     assert server.rest()[0] == b""
 
 
@@ -350,14 +350,14 @@ def test_a_stall_by_bandwidth_0_heals_without_a_close(stage):
 
 
 def test_bandwidth_takes_its_time(stage):
-    """50 kB at 100 kB/s: all of them, half a second or more."""
-    data = random.Random(7).randbytes(50_000)
+    """20 kB at 100 kB/s: all of them, a fifth of a second or more."""
+    data = random.Random(7).randbytes(20_000)
     stage.toxic("bandwidth", rate=100)
     client, server = stage.connected()
     began = time.monotonic()
     server.sends(data)
     assert client.gets(len(data)) == data
-    assert time.monotonic() - began >= 0.4
+    assert time.monotonic() - began >= 0.15
 
 
 def test_bandwidth_that_is_removed_lets_the_rest_through(stage):
@@ -377,14 +377,14 @@ def test_bandwidth_that_is_removed_lets_the_rest_through(stage):
 
 def test_latency_holds_each_chunk_since_its_arrival(stage):
     """Not less than it says; and what arrives together leaves together: no queue."""
-    stage.toxic("latency", latency=300)
+    stage.toxic("latency", latency=150)
     client, server = stage.connected()
     began = time.monotonic()
-    for begin in range(0, 360, 18):
-        server.sends(RESPONSE[begin : begin + 18])
+    for begin in range(0, 360, 5):
+        server.sends(RESPONSE[begin : begin + 5])
     assert client.gets(360) == RESPONSE
     took = time.monotonic() - began
-    assert 0.29 <= took < 20 * 0.3 * 0.8  # one after the other would be 6 s
+    assert 0.14 <= took < 8  # one after the other would be 10.8 s
 
 
 def test_latency_that_is_removed_passes_what_waits_at_once(stage):
@@ -411,12 +411,12 @@ def test_latency_concerns_one_direction(stage):
 
 def test_slicer_keeps_bytes_and_order(stage):
     """A byte a piece, a pause between: all pieces, and not sooner than their pauses allow."""
-    stage.toxic("slicer", average_size=1, delay=20_000)
+    stage.toxic("slicer", average_size=1, delay=10_000)
     client, server = stage.connected()
     began = time.monotonic()
     server.sends(RESPONSE[:20])
     assert client.gets(20) == RESPONSE[:20]
-    assert time.monotonic() - began >= 0.3
+    assert time.monotonic() - began >= 0.15
 
 
 def test_slicer_without_a_pause_keeps_bytes_and_order(stage):
