@@ -29,6 +29,7 @@ ENDS = {
     "approval-stale": "requires_action",
     "failure": "failed",
     "cancelled": "cancelled",
+    "session-approval": "requires_action",
 }
 
 
@@ -218,3 +219,31 @@ def test_the_library_gives_a_given_script_before_the_ready_one():
     mine = replace(load_ready("hello"), seed=99)
     assert Library({"hello": mine})["hello"].seed == 99
     assert Library()["hello"].seed == 1
+
+
+async def test_the_chaos_session_holds_every_kind_of_event(sites):
+    """Three runs: one completes, one pauses and is continued, that one fails; short enough to be cut at every byte."""
+    _, _, first = await played(sites, "session")
+    site, paused, second = await played(sites, "session-approval")
+    answer = {"action_id": "act_1", "decision": "approve"}
+    created = await site.create({"continues": paused["id"], "responses": [answer]})
+    last = await site.until_settled(created.json["id"])
+    assert last["status"] == "failed"
+    third = [json.loads(event.body) for event in await site.engine.log.read(last["id"], 0, 100_000, 1 << 28)]
+    session = [*first, *second, *third]
+    assert {event["type"] for event in session} >= {
+        "run.created",
+        "run.started",
+        "status",
+        "message.delta",
+        "message.completed",
+        "tool.call",
+        "tool.result",
+        "action.required",
+        "action.resolved",
+        "run.completed",
+        "run.paused",
+        "run.failed",
+    }
+    assert sum(len(json.dumps(event)) for event in session) < 8 * 1024
+    assert len(session) < 20

@@ -31,6 +31,8 @@ READY: tuple[str, ...] = (
     "quiet",
     "burst",
     "parallel",
+    "session",
+    "session-approval",
     "demo",
 )
 """The names, in the order in which they are worth a look."""
