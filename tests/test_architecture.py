@@ -100,6 +100,20 @@ def test_the_pure_rooms_import_nothing_but_the_standard_library():
     assert not wrong
 
 
+def test_the_checkers_and_the_plans_are_pure():
+    """A verdict needs a history and nothing else: no clock, no file, no thread, nothing of the client or the server."""
+    banned = {"time", "logging", "asyncio", "threading", "socket", "os", "pathlib", "sqlite3", "subprocess", "http"}
+    rooms = ("reattach_chaos.checkers", "reattach_chaos.history", "reattach_chaos.schedules")
+    wrong = []
+    for name in MODULES:
+        if name.startswith((rooms[0], rooms[2])):
+            wrong += [f"{name} imports {target}" for target in imports(name) if target.partition(".")[0] in banned]
+        if name.startswith(rooms):
+            ours = {target for target in imports(name) if target.startswith("reattach")}
+            wrong += [f"{name} imports {target}" for target in ours if not target.startswith(rooms)]
+    assert not wrong
+
+
 def test_the_client_never_imports_the_other_packages():
     for name in MODULES:
         if name.split(".")[0] == "reattach":

@@ -14,11 +14,6 @@ class Streak:
 
     attempts: tuple[Record, ...]
 
-    @property
-    def elapsed_ms(self) -> float:
-        """From the first attempt to the last."""
-        return self.attempts[-1].at_ms - self.attempts[0].at_ms
-
 
 def streaks(history: History) -> list[Streak]:
     """Return the client's attempts, parted by progress and by deaths.

@@ -1,11 +1,11 @@
 """I26, caused store error: an error of the store is told only when a store failed, or its lease was taken over."""
 
-from reattach_chaos.checkers.reading import CLIENT
+from reattach_chaos.checkers.reading import CLIENT, code
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
 from reattach_chaos.history import History, Lease, Store, Surfaced
 
 STORE_ERRORS = frozenset({"commit_failed", "lease_lost", "store_busy", "journal_damaged", "store_error"})
-"""Codes of errors that blame the store, in snake case; a class name is told apart by nothing but its case."""
+"""Codes of errors that blame the store."""
 
 
 def check(history: History) -> Ruling:
@@ -13,7 +13,7 @@ def check(history: History) -> Ruling:
     blamed = [
         record
         for record in history.of(Surfaced)
-        if record.who == CLIENT and record.what == "error" and _snake(record.reason) in STORE_ERRORS
+        if record.who == CLIENT and record.what == "error" and code(record) in STORE_ERRORS
     ]
     causes = [
         *(each.n for each in history.of(Store) if each.did != "recovered"),
@@ -29,7 +29,3 @@ def check(history: History) -> Ruling:
         if not any(cause < record.n for cause in causes)
     ]
     return ruled(found, len(blamed))
-
-
-def _snake(name: str) -> str:
-    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name).lstrip("_")

@@ -12,8 +12,11 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from reattach_chaos.checkers.ending import Ending, ending
-from reattach_chaos.checkers.reading import CLIENT, Reading, Showing, read
+from reattach_chaos.checkers.reading import CLIENT, Reading, Showing, code, read
 from reattach_chaos.history import Committed, History, Record, Resume, ResumeRejected, Surfaced
+
+GAP_ERRORS = frozenset({"cursor_expired", "epoch_changed", "cursor_refused", "gap_unfillable", "resume_rejected"})
+"""Codes of errors that tell a gap: who attaches again after one of them goes on behind it."""
 
 Cause: TypeAlias = Literal["dropped", "asked past", "half taken", "false end", "refused"]
 
@@ -102,7 +105,7 @@ def _told(reading: Reading, showing: Showing) -> set[int]:
     """Return the places that the application was told of as missing: between what was shown before the gap and after it."""
     told: set[int] = set()
     for gap in reading.of(Surfaced, showing):
-        if gap.what != "gap":
+        if gap.what == "error" and code(gap) not in GAP_ERRORS:
             continue
         before = [place for place, record in showing.first.items() if record.n < gap.n]
         behind = [place for place, record in showing.first.items() if record.n > gap.n]

@@ -10,7 +10,19 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from reattach_chaos.history import Applied, Committed, Delivered, Died, Exited, History, Lease, Logged, Received, Record
+from reattach_chaos.history import (
+    Applied,
+    Committed,
+    Delivered,
+    Died,
+    Exited,
+    History,
+    Lease,
+    Logged,
+    Received,
+    Record,
+    Surfaced,
+)
 from reattach_chaos.history.record import R
 
 CLIENT = "client"
@@ -148,17 +160,31 @@ class Reading:
         return self._came[key].get(place, [])
 
     def mark(self, kind: type[Committed] | type[Applied], showing: Showing, before: int) -> int | None:
-        """Return the highest place that a mark of this kind had reached before the record of a number; None: no mark yet."""
+        """Return the highest place that a mark of this kind had reached with the record of a number; None: no mark yet."""
         key = (kind, showing.who, showing.run)
         if key not in self._marks:
             highest, marks = -1, []
-            for record in self.of(kind, showing):
+            for record in self._marking(kind, showing):
                 place = showing.log.place(record.id)
                 highest = highest if place is None else max(highest, place)
                 marks.append((record.n, highest))
             self._marks[key] = marks
-        index = bisect_left(self._marks[key], (before,)) - 1
+        index = bisect_left(self._marks[key], (before + 1,)) - 1
         return self._marks[key][index][1] if index >= 0 else None
+
+    def _marking(
+        self, kind: type[Committed] | type[Applied], showing: Showing
+    ) -> Iterable[Committed | Applied | Delivered]:
+        """Return what tells a mark.
+
+        A kill may come between a commit and the word of it: what a later process shows marked `redelivered` was in the journal.
+        """
+        told: list[Committed | Applied | Delivered] = [*self.of(kind, showing)]
+        begun = [each.n for each in (*showing.deaths, *showing.leases[1:])]
+        if kind is Committed and begun:
+            told += [record for record, _ in showing.shown if record.redelivered and record.n > min(begun)]
+            told.sort(key=lambda record: record.n)
+        return told
 
     def others(self) -> list[str]:
         """Return the subscribers that are not under test."""
@@ -170,6 +196,11 @@ class Reading:
         showing.shown.append((record, place))
         if place is not None:
             showing.first.setdefault(place, record)
+
+
+def code(error: Surfaced) -> str:
+    """Return an error's code in snake case, as the command line says it; our classes' names are the same words."""
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in error.reason).lstrip("_")
 
 
 @lru_cache(maxsize=4)

@@ -53,14 +53,12 @@ class CaseVerdict:
 
     def sentence(self) -> str:
         """Return the line that leads a report: INVALID: duplicated. Case rst-after-event-7: event 7 (e1.7) was shown twice."""
-        match self.word:
-            case "invalid":
-                first = next(iter(self.broken.values()))
-                return f"INVALID: {first.anomaly}. Case {self.case}: {first.sentence}."
-            case "unknown":
-                return f"UNKNOWN. Case {self.case}: {self.unknown[0]}."
-            case "valid":
-                return f"VALID. Case {self.case}."
+        if self.broken:
+            first = next(iter(self.broken.values()))
+            return f"INVALID: {first.anomaly}. Case {self.case}: {first.sentence}."
+        if self.unknown:
+            return f"UNKNOWN. Case {self.case}: {self.unknown[0]}."
+        return f"VALID. Case {self.case}."
 
 
 def judge(history: History, laws: Iterable[Law] = LAWS) -> CaseVerdict:

@@ -53,7 +53,7 @@ def multiplied(planned: Planned, multiplicity: Multiplicity, shape: Shape) -> tu
             return (replace(planned, times=2),)
         case Multiplicity.STORM:
             return (replace(planned, times=STORM),)
-        case Multiplicity.TWO_PLACES:
+        case _:  # two places
             event, last = planned.at.event or 1, len(shape.runs[planned.at.run - 1])
             later = replace(planned.at, event=min(event + 2, last))
             nth = planned.nth + 1 if planned.nth != "every" and planned.route else planned.nth

@@ -1,0 +1,81 @@
+"""I5."""
+
+from chaos_history import asked, came, committed, cut, exited, finished, holds, log, says, shown, silent, wrong
+from reattach_chaos.checkers import exclusive_resume
+from reattach_chaos.history import Received, Resume, Server
+
+
+def test_the_successor_comes_first():
+    """Parts of events, and attaches without a cursor, say nothing."""
+    first = [asked(None), came(1, 2), shown(1, 2)]
+    again = [asked(2, conn=2), came(3, conn=2, whole=False), came(3, conn=2), shown(3)]
+    assert holds(says(exclusive_resume, log(3), first, again, finished(), exited()))
+    assert silent(says(exclusive_resume, log(3), first))
+
+
+def test_what_was_asked_past_and_comes_again_must_not_be_shown():
+    """The server sent it, the client should have dropped it."""
+    ruling = says(exclusive_resume, log(3), came(1, 2), shown(1, 2), asked(2, conn=2), came(2, conn=2), shown(2))
+    assert wrong(ruling) == (
+        "duplicated",
+        "event 2 (e1.2) was shown again, though the client had asked to go on after it",
+        ["delivered", "resume", "delivered"],
+    )
+
+
+def test_what_was_not_asked_past_is_a_plain_duplicate():
+    """A repeat without an attach, on a connection without a number, or after an attach before it."""
+    assert silent(says(exclusive_resume, log(3), came(1), shown(1, 1)))
+    assert silent(says(exclusive_resume, log(3), [Received(id="e1.1")], shown(1, 1)))
+    repeat = [came(1, 2), shown(1, 2), asked(1, conn=2), came(2, conn=2), shown(2)]
+    assert holds(says(exclusive_resume, log(3), repeat))
+
+
+def test_the_server_must_not_begin_elsewhere():
+    """Not at the cursor itself, not behind the successor."""
+    assert wrong(says(exclusive_resume, log(3), asked(1), came(1), shown(1))) == (
+        "duplicated",
+        "asked after event 1 (e1.1), the server first sent event 1 (e1.1)",
+        ["resume", "received"],
+    )
+    assert wrong(says(exclusive_resume, log(3), shown(1, 2, 3), asked(1), came(3)))[0] == "lost"
+
+
+def test_what_we_broke_ourselves_is_not_the_servers():
+    """A span that the gate sent twice, an event that was left out on purpose; a cursor that is not of this log."""
+    assert holds(says(exclusive_resume, log(3), cut("duplicate"), asked(1), came(1)))
+    assert holds(says(exclusive_resume, log(3), Server(did="skipped"), shown(1, 2, 3), asked(1), came(3)))
+    assert holds(says(exclusive_resume, log(3), asked(9), came(1)))
+    assert holds(says(exclusive_resume, log(3), asked(1), came(9), asked(2, conn=2)))
+    assert holds(says(exclusive_resume, log(2, settles=None), asked(1), log(2, epoch="e2"), came(1, epoch="e2")))
+
+
+def test_what_the_client_asked_past_and_never_showed_is_lost():
+    """It took what it had received for what it had shown."""
+    ruling = says(
+        exclusive_resume,
+        log(3),
+        came(1, 2),
+        shown(1),
+        asked(2, conn=2),
+        came(3, conn=2),
+        shown(3),
+        finished(),
+        exited(),
+    )
+    assert wrong(ruling) == (
+        "lost",
+        "event 2 (e1.2) was never shown: the client asked after e1.2",
+        ["logged", "resume"],
+    )
+
+
+def test_where_commits_are_told_the_marks_say_so():
+    """One bug, one sentence."""
+    told = [committed(1), shown(1), asked(2, conn=2), shown(3), finished(), exited()]
+    assert holds(says(exclusive_resume, log(3), told))
+
+
+def test_another_clients_attach_says_nothing_of_ours():
+    """Each has its own connections."""
+    assert silent(says(exclusive_resume, log(3), Resume(after=None, who="other"), came(2, who="other")))

@@ -1,0 +1,73 @@
+"""I17."""
+
+from chaos_history import asked, at, beat, came, closed, cut, exited, finished, holds, log, says, silent, streams, wrong
+from reattach_chaos.checkers import stall_bound
+from reattach_chaos.history import Store
+
+T = {"heartbeat_ms": 1000.0, "stall_heartbeats": 4.0}
+
+
+def test_a_silent_connection_is_given_up_in_time():
+    """By its close, or by another attach; told by the gate or by the client."""
+    for answer in (closed("client"), asked(1, conn=2), finished(), closed("client", who="gate")):
+        assert holds(says(stall_bound, log(2), cut("stall"), at(3900, answer), at(9000, exited(0)), **T))
+
+
+def test_a_silent_connection_that_is_held_is_a_hang():
+    """Until the client moves, or until the history ends."""
+    assert wrong(says(stall_bound, log(2), cut("stall"), at(4100, closed("client")), **T)) == (
+        "hang",
+        "a silent connection was held for 4100 ms; at most 4000 ms",
+        ["cut.fired", "close"],
+    )
+    assert wrong(says(stall_bound, log(2), cut("half-open"), at(4100, beat(4100, conn=2)), **T))[2] == ["cut.fired"]
+
+
+def test_what_does_not_answer_the_stall_is_no_reaction():
+    """Another connection's close, the gate's own close, another client's attach."""
+    for nothing in (closed("client", conn=2), closed("gate", who="gate"), asked(1, who="other")):
+        assert wrong(says(stall_bound, log(2), cut("stall"), at(10, nothing), at(5000, finished()), **T))[0] == "hang"
+
+
+def test_other_faults_are_no_stalls():
+    """A reset is noticed at once."""
+    assert silent(says(stall_bound, log(2), cut("rst"), at(9000, finished()), **T))
+
+
+def hasty(conn, begin, silence=750.0, **facts):
+    """A live connection that the client closes after some silence."""
+    return [at(begin, streams(conn)), at(begin + silence, closed("client", conn, **facts))]
+
+
+def test_a_live_connection_is_not_given_up_before_a_heartbeat_is_due():
+    """Twice, without a reason, and gone on with afterwards."""
+    ruling = says(stall_bound, log(2), hasty(1, 0), hasty(2, 2000), at(3000, asked(1, conn=3)), **T)
+    assert wrong(ruling) == (
+        "storm",
+        "a live connection was closed after 750 ms of silence; the heartbeat is 1000 ms",
+        ["resume.ok", "close"],
+    )
+
+
+def test_one_close_may_have_a_reason_that_nobody_wrote_down():
+    """And one that the client does not come back from is a farewell."""
+    assert silent(says(stall_bound, log(2), hasty(1, 0), at(3000, asked(1, conn=3)), **T))
+    assert silent(says(stall_bound, log(2), hasty(1, 0), hasty(2, 2000), **T))
+
+
+def test_patience_is_right_and_so_is_haste_for_another_reason():
+    """A whole heartbeat; or at once, because of what was read; or because the store failed; or another's connection."""
+    again = at(9000, asked(1, conn=9))
+    beats = at(0, beat(0, conn=1))
+    assert holds(says(stall_bound, log(2), beats, hasty(1, 0, 1000.0), hasty(2, 2000, 3000.0), again, **T))
+    assert silent(says(stall_bound, log(2), hasty(1, 0, 100.0), hasty(2, 2000, 100.0), again, **T))
+    failed = [at(0, streams(1)), Store(did="failed"), at(750, closed("client", 1))]
+    assert silent(says(stall_bound, log(2), failed, failed, again, **T))
+    never_live = [at(0, closed("client", 5)), at(0, closed("gate", 6)), at(0, closed("client", None))]
+    assert silent(says(stall_bound, log(2), never_live, again, **T))
+
+
+def test_each_byte_counts():
+    """The silence begins with the last one."""
+    busy = [at(0, streams(1)), at(400, came(1)), at(700, came(2)), at(800, closed("client", 1))]
+    assert silent(says(stall_bound, log(2), busy, hasty(2, 2000), at(3000, asked(1, conn=3)), **T))
