@@ -7,6 +7,7 @@ section 2.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
 import os
 import signal
@@ -75,6 +76,8 @@ async def _serve(listener: socket.socket, entries: list[bodies.ProxySettings], *
             print(json.dumps({"kind": "serving", "url": url, "pid": os.getpid()}), flush=True)
         else:
             print(f"reattach proxy on {url}", flush=True)
+        if not ipaddress.ip_address(listener.getsockname()[0]).is_loopback:
+            print("reattach proxy: whoever reaches this address can open ports on this machine", file=sys.stderr)
         if not quiet:
             for proxy in done:
                 state = "" if proxy.enabled else " (disabled)"

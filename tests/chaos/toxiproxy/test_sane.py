@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from reattach_chaos.toxiproxy.embedded.connection import Connection
 from toxiproxy_stage import FOR_EVER_MS, PATIENCE, Api, Side, Stage, pour, toxiproxy
 
 SECOND = 1.0  # a healthy answer takes a few milliseconds; the real one's hang takes 25 s
@@ -246,3 +247,35 @@ def test_much_passes_through_every_toxic(stage):
     stage.toxic("limit_data", bytes=len(data) - 7)
     client, server = stage.connected()
     assert pour(server, client, data) == (data[:-7], "fin")
+
+
+def test_a_byte_a_piece_blocks_nobody(stage, api):
+    """Twenty thousand pieces without a pause; the API answers meanwhile, and none is lost."""
+    stage.toxic("slicer", average_size=1)
+    data = random.Random(7).randbytes(20_000)
+    client, server = stage.connected()
+    server.sends(data)
+    assert api("GET", "/version").status == 200
+    assert client.gets(len(data)) == data
+
+
+def test_a_client_that_is_accepted_as_the_proxy_goes_down_is_closed(stage, monkeypatch):
+    """Even in the turn of the loop between the accept and the first callback of its socket."""
+    made = Connection.end_made
+
+    def aborted_first(self, end):
+        self.abort()
+        made(self, end)
+
+    monkeypatch.setattr(Connection, "end_made", aborted_first)
+    began = time.monotonic()
+    assert stage.client().rest()[0] == b""
+    stage.enabled(False)
+    assert time.monotonic() - began < 4.0, "the proxy waited for a connection that nobody closed"
+
+
+def test_half_a_surrogate_pair_is_no_name(api):
+    """It could not be shown: a replacement stands for it, and the API goes on."""
+    answer = api("POST", "/proxies", b'{"name": "\\ud800", "upstream": "127.0.0.1:9"}')
+    assert (answer.status, answer.json["name"]) == (201, "?")
+    assert api("DELETE", "/proxies/%3F").status == 204

@@ -40,7 +40,7 @@ def _text(members: dict[str, Any], name: str, default: str) -> str:
     value = members.get(name, default)
     if not isinstance(value, str):
         raise _bad(f"{name} must be a string")
-    return value
+    return value.encode("utf-8", "replace").decode()  # half of a surrogate pair could not be shown again
 
 
 def _flag(members: dict[str, Any], name: str, default: bool) -> bool:

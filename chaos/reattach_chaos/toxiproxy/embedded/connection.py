@@ -35,6 +35,7 @@ class Connection:
         self._chance = chance
         self._gone = gone
         self._dialling: asyncio.Task[None] | None = None
+        self._aborted = False
         self.client = End(self)
         self.server = End(self)
         self.up: Link | None = None
@@ -43,7 +44,10 @@ class Connection:
 
     def end_made(self, end: End) -> None:
         """Dial, now that the client is there."""
-        if end is self.client:
+        if self._aborted:
+            # Accepted, or dialled, in the very turn of the loop in which the proxy was disabled.
+            end.close()
+        elif end is self.client:
             # A task of its own: one slow dial holds up no other connection (in Toxiproxy it does).
             self._dialling = asyncio.create_task(self._dial())
 
@@ -81,6 +85,7 @@ class Connection:
         for link in (self.up, self.down):
             if link is not None:
                 link.stop()
+        self._aborted = True
         if self._dialling is not None and self._dialling is not asyncio.current_task():
             self._dialling.cancel()
         self.client.close()

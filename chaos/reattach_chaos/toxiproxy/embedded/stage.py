@@ -16,6 +16,8 @@ from typing import Protocol
 from reattach_chaos.toxiproxy.toxics.base import LATE, Answer, Chunk, Drop, Flow, Give, Rest, Site, Step, Take, Toxic
 from reattach_chaos.toxiproxy.toxics.noop import Noop
 
+STEPS_A_TURN = 500
+
 
 @dataclass(slots=True, eq=False)
 class Fitted:
@@ -104,7 +106,13 @@ class Stage:
         if self._busy:
             return
         self._busy = True
+        steps = 0
         while not self._over and self._ready():
+            if steps == STEPS_A_TURN:
+                # A byte a piece, without a pause between: others shall have their turn.
+                asyncio.get_running_loop().call_soon(self.advance)
+                break
+            steps += 1
             answer = self._answer()
             self._disarm()
             self._resume(answer)
