@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reattach_mockserver.engine.engine import Engine
 from reattach_mockserver.faces.call import Call, Gone
+from reattach_mockserver.faces.checks import check_head
 from reattach_mockserver.faces.cors import cors_headers, preflight_headers
 from reattach_mockserver.faces.create import create_run
 from reattach_mockserver.faces.discovery import read_discovery
@@ -170,11 +171,7 @@ class _Resource:
 
     async def _answer(self, call: Call) -> None:
         limits = self._engine.settings.limits
-        size = sum(len(name) + len(value) for name, value in call.scope["headers"])
-        if size > limits.header_bytes:
-            raise Refusal(
-                "headers_too_large", f"the headers have {size} bytes, at most {limits.header_bytes} are taken"
-            )
+        check_head(call.scope, limits.header_bytes)
         if self._faces is None:
             raise Refusal("not_found", "there is nothing at this path")
         if call.method == "OPTIONS":

@@ -4,7 +4,6 @@ Shared by the command and by the server inside a test's process. Knows no argume
 """
 
 import asyncio
-import importlib.util
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -14,10 +13,10 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from reattach_mockserver.app import Application
+from reattach_mockserver.guard import Guard
 from reattach_mockserver.pinging import PingingProtocol
 
 _DRAIN_SECONDS = 2.0  # how long open streams are given to take their last block
-_HEADER_BYTES = 262_144  # above the protocol's limit, so that the refusal is ours; beyond it a bare close
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -105,12 +104,13 @@ async def host(
 
 
 def _config(served: ASGIApp, app: Application) -> uvicorn.Config:
+    settings = app.engine.settings
     return uvicorn.Config(
         served,
         loop="asyncio",
-        http="httptools" if importlib.util.find_spec("httptools") else "h11",
-        ws=PingingProtocol,
-        ws_max_size=4 * app.engine.settings.limits.body_bytes,  # above our limit, so that the refusal is ours
+        http=type("_Guard", (Guard,), {"patience": settings.patience}),
+        ws=type("_Pinging", (PingingProtocol,), {"patience": settings.patience}),
+        ws_max_size=4 * settings.limits.body_bytes,  # above our limit, so that the refusal is ours
         ws_ping_interval=None,  # the face pings, at the pace of the run
         ws_per_message_deflate=False,
         lifespan="off",
@@ -118,9 +118,8 @@ def _config(served: ASGIApp, app: Application) -> uvicorn.Config:
         log_level="critical",  # a stream that is cut on purpose is not an error of the application
         access_log=False,
         server_header=False,
-        date_header=not app.engine.settings.deterministic,
+        date_header=not settings.deterministic,
         proxy_headers=False,
-        h11_max_incomplete_event_size=_HEADER_BYTES,
         timeout_keep_alive=75,  # seconds; above what clients keep idle connections for
         timeout_graceful_shutdown=1,
     )

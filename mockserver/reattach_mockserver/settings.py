@@ -14,6 +14,7 @@ from reattach_mockserver.hooks import Hooks
 from reattach_mockserver.logs.base import EventLog
 from reattach_mockserver.logs.memory import MemoryLog
 from reattach_mockserver.moment import now_ms
+from reattach_mockserver.patience import Patience
 from reattach_mockserver.scenarios.recording import Recording
 from reattach_mockserver.scenarios.script import Limits as ScriptLimits
 from reattach_mockserver.scenarios.script import LineEnd, Script
@@ -53,7 +54,8 @@ class Settings:
     the engine restarts instead, which is all that a mounted application may do to its host. `now` is the clock of
     retention and expiry, in ms; scripts wait by another, which never jumps. A create whose key is in flight
     waits `in_flight_wait` seconds for the first one: longer than a create takes that has to cancel a run. A socket has
-    `hello_wait` seconds for its token, and as many for what it wants.
+    `hello_wait` seconds for its token, and as many for what it wants. `patience` is our own
+    host's; another's has its own.
     """
 
     scripts: Mapping[str, Playable]
@@ -68,3 +70,4 @@ class Settings:
     now: Callable[[], int] = now_ms
     in_flight_wait: float = 15.0
     hello_wait: float = 10.0
+    patience: Patience = field(default_factory=Patience)

@@ -35,7 +35,7 @@ class Call:
         self.extra = extra
         self.caller: Caller
         self.method: str = scope["method"]
-        self._query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        self._query: list[tuple[str, str]] | None = None
 
     @property
     def head(self) -> bool:
@@ -49,6 +49,8 @@ class Call:
 
     def parameters(self, name: str) -> list[str]:
         """Return all values of a query parameter, as they came."""
+        if self._query is None:  # not before its length was looked at
+            self._query = parse_qsl(self.scope["query_string"].decode("latin-1"), keep_blank_values=True)
         return [value for key, value in self._query if key == name]
 
     def parameter(self, name: str) -> str | None:

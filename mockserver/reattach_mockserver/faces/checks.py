@@ -4,6 +4,8 @@ Each raises the refusal that it finds and changes nothing. Nothing about a run i
 caller's. Where the rules come from: PROTOCOL, sections 3 and 4. Checked by tests/mockserver/test_refusals.py.
 """
 
+from starlette.types import Scope
+
 from reattach_mockserver.bearer import ANYONE, Caller
 from reattach_mockserver.cursor import Cursor, parse_cursor, run_tag
 from reattach_mockserver.engine.engine import Engine
@@ -38,6 +40,14 @@ def check_caller(engine: Engine, call: Call) -> Caller:
         raise Refusal("forbidden", "this token has no right to this call")
     call.caller = caller
     return caller
+
+
+def check_head(scope: Scope, most: int) -> None:
+    """Find out that what was asked for, and all headers, are not longer than is taken."""
+    headers = sum(len(name) + len(value) for name, value in scope["headers"])
+    size = headers + len(scope["path"]) + len(scope["query_string"])
+    if size > most:
+        raise Refusal("headers_too_large", f"path, query and headers have {size} bytes, at most {most} are taken")
 
 
 def check_json(call: Call) -> None:

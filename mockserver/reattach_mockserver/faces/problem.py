@@ -41,6 +41,7 @@ CODES = {
     "not_found": 404,
     "session_not_found": 404,
     "method_not_allowed": 405,
+    "request_timeout": 408,
     "not_acceptable": 406,
     "body_too_large": 413,
     "unsupported_media_type": 415,
@@ -80,6 +81,19 @@ class Refusal(Exception):
             **self.members,
         }
         return json.dumps(problem).encode()
+
+    def message(self) -> bytes:
+        """Return the problem as a whole HTTP/1.1 answer that ends its connection, for a host that has no application left."""
+        body = self.body()
+        lines = [
+            f"HTTP/1.1 {self.status} {http.HTTPStatus(self.status).phrase}",
+            "content-type: application/problem+json",
+            "cache-control: no-store",
+            f"content-length: {len(body)}",
+            "connection: close",
+            *(f"{name.lower()}: {value}" for name, value in self.headers.items()),
+        ]
+        return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 
 
 def overloaded(detail: str, status: int = 503, retry_after: int = 1) -> Refusal:

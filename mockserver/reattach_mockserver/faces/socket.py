@@ -19,7 +19,14 @@ from reattach_mockserver.bearer import ANYONE
 from reattach_mockserver.engine.engine import Engine
 from reattach_mockserver.engine.hub import Watcher
 from reattach_mockserver.faces.canonical import is_utf_8
-from reattach_mockserver.faces.checks import check_caller, check_streams, check_work, find_run, sequence_after
+from reattach_mockserver.faces.checks import (
+    check_caller,
+    check_head,
+    check_streams,
+    check_work,
+    find_run,
+    sequence_after,
+)
 from reattach_mockserver.faces.cors import may_connect
 from reattach_mockserver.faces.create import create_run
 from reattach_mockserver.faces.inside import Inside, InsideCall, json_body
@@ -80,9 +87,10 @@ async def refuse_handshake(scope: Scope, send: Send, refusal: Refusal) -> None:
 
 
 def _handshake_refusal(engine: Engine, scope: Scope) -> Refusal | None:
-    size = sum(len(name) + len(value) for name, value in scope["headers"])
-    if size > engine.settings.limits.header_bytes:
-        return Refusal("headers_too_large", f"the headers have {size} bytes")
+    try:
+        check_head(scope, engine.settings.limits.header_bytes)
+    except Refusal as refusal:
+        return refusal
     origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
     if not may_connect(origins, tokens=engine.settings.tokens is not None):
         return Refusal("forbidden", "pages of this origin may not connect")
