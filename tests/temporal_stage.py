@@ -40,10 +40,11 @@ def required() -> str:
 
 
 class TemporalServer:
-    """A dev server of our own, which keeps its history over its own death."""
+    """A dev server of our own, which keeps its history over its own death. `options`: more of its command line."""
 
-    def __init__(self, program: str) -> None:
+    def __init__(self, program: str, *options: str) -> None:
         self._program = program
+        self._options = options
         self._folder = Path(tempfile.mkdtemp(prefix="reattach-temporal-"))
         self._port, self._http, self._metrics = free_ports(3)
         self._process: subprocess.Popen[bytes] | None = None
@@ -61,7 +62,7 @@ class TemporalServer:
                 [
                     self._program, "server", "start-dev", "--headless", "--ip", "127.0.0.1",
                     "--port", str(self._port), "--http-port", str(self._http), "--metrics-port", str(self._metrics),
-                    "--db-filename", str(self._folder / "history.db"), "--log-level", "never",
+                    "--db-filename", str(self._folder / "history.db"), "--log-level", "never", *self._options,
                 ],
                 stdout=log, stderr=log, cwd=self._folder,
                 # It writes a configuration where HOME is: not into a developer's.

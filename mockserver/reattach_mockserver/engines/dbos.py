@@ -14,6 +14,7 @@ Never here: what a step does (`seat.py`), the loop (`agent/flow.py`). Checked by
 """
 
 import asyncio
+import json
 import secrets
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -62,7 +63,7 @@ class DbosEngine(SteppedWork):
         with _seats.taken(name, seat):
             try:
                 handle = await _begin(name, desk.run.id)
-                return await seat.outcome(handle.get_result(polling_interval_sec=_LOOK_EVERY))
+                return await seat.outcome(_result(handle))
             except (WriterLost, LogUnavailable, asyncio.CancelledError):
                 # The run is gone on with, elsewhere or later, and so is its workflow; unless it is being cancelled.
                 if desk.cancelled.is_set():
@@ -97,29 +98,34 @@ _launched: Path | None = None
     max_recovery_attempts=None,  # a run that a process was killed in a hundred times is still a run
     serialization_type=WorkflowSerializationFormat.PORTABLE,
 )
-async def _flow(run_id: str) -> Any:
+async def _flow(run_id: str) -> str:
     seat, task = _seats.get(str(DBOS.workflow_id)), asyncio.current_task()
     assert task is not None, "DBOS executes a workflow in a task"
     if seat is None:
         raise asyncio.CancelledError  # its run has left in between; see _step
     _executing.setdefault(seat, set()).add(task)
-    return await converse(partial(_do, seat))
+    return json.dumps(await converse(partial(_do, seat)))
 
 
 async def _do(seat: Seat, name: str) -> Any:
     # Preemptible: a step that waits ends with a workflow that somebody cancels by DBOS's own means.
-    return await DBOS.run_step_async({"name": name, "preemptible": True}, _step, seat, name)
+    return json.loads(await DBOS.run_step_async({"name": name, "preemptible": True}, _step, seat, name))
 
 
-async def _step(seat: Seat, name: str) -> Any:
+async def _step(seat: Seat, name: str) -> str:
     try:
-        return await seat.step(name)
+        # Text, of ASCII: half of a surrogate pair is legal in JSON, and nothing that SQLite takes.
+        return json.dumps(await seat.step(name))
     except Left:
         # An exception would be recorded as what the step came to, for ever. This ends the execution and records nothing.
         raise asyncio.CancelledError from None
 
 
-async def _begin(name: str, run_id: str) -> WorkflowHandleAsync[Any]:
+async def _result(handle: WorkflowHandleAsync[str]) -> Any:
+    return json.loads(await handle.get_result(polling_interval_sec=_LOOK_EVERY))
+
+
+async def _begin(name: str, run_id: str) -> WorkflowHandleAsync[str]:
     """Start the workflow, or take it up again after whoever executed it before."""
     known = await DBOS.get_workflow_status_async(name)
     if known is None:

@@ -63,6 +63,8 @@ _WRONG = frozenset(
     }
 )
 """What a server will answer tomorrow as well."""
+_AGAIN = (LEFT, "NondeterminismError")
+"""Why a workflow failed that is begun anew: nobody had its run for long, or it was of another version of the loop."""
 
 _logger = logging.getLogger(__name__)
 
@@ -148,9 +150,9 @@ class TemporalEngine(SteppedWork):
                 pause = _FIRST_PAUSE
                 return await handle.result()
             except WorkflowFailureError as failed:
-                if not (isinstance(failed.cause, ApplicationError) and failed.cause.type == LEFT):
+                if not (isinstance(failed.cause, ApplicationError) and failed.cause.type in _AGAIN):
                     raise
-                # It ended since nobody had its run for long. Here is somebody; its steps find in the log what they came to.
+                # Here is somebody who has its run, and steps of today's; they find in the log what they came to.
                 reuse = WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY
             except RPCError as error:
                 if error.status in _WRONG:

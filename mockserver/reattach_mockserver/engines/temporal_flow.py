@@ -17,7 +17,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from reattach_mockserver.agent.flow import converse
+    from reattach_mockserver.agent.flow import TURN, converse
 
 WORKFLOW = "reattach.run"
 STEP = "reattach.step"
@@ -28,11 +28,13 @@ _STEP_LIMIT = timedelta(days=7)
 _PLACE_LIMIT = timedelta(days=1)
 
 
-@workflow.defn(name=WORKFLOW)
+# What another version of this loop did may not fit: such a workflow fails, and is begun anew by whoever has the run.
+@workflow.defn(name=WORKFLOW, failure_exception_types=[workflow.NondeterminismError])
 class RunFlow:
     """One incarnation of one run."""
 
     def __init__(self) -> None:
+        self._run_id = ""
         self._place = ""
         self._moves = 0
 
@@ -43,11 +45,17 @@ class RunFlow:
         self._moves += 1
 
     @workflow.run
-    async def run(self, run_id: str) -> Any:
-        """Play it; `run_id` is for those who look at the list of workflows."""
+    async def run(self, run_id: str, place: str = "") -> Any:
+        """Play it. `run_id` is for those who look at the list of workflows; `place`: where its steps were done so far."""
+        self._run_id = run_id
+        if place and not self._moves:
+            self.placed(place)
         return await converse(self._do)
 
     async def _do(self, name: str) -> Any:
+        if name.startswith(TURN) and workflow.info().is_continue_as_new_suggested():
+            # No history grows for ever. The next one begins at the first turn by name, and its steps find in the log what is done.
+            workflow.continue_as_new(args=[self._run_id, self._place])
         moves = 0  # the first place is a move as well
         while True:
             await self._placed_after(moves)

@@ -7,6 +7,7 @@ import asyncio
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from reattach_mockserver.agent.loop import AgentWork
 from reattach_mockserver.agent.model import Called, Said
 from reattach_mockserver.agent.scripted import ScriptedModel
 from reattach_mockserver.agent.tool import Tool, always
+from reattach_mockserver.logs.base import LogUnavailable
 from reattach_mockserver.logs.sqlite import SqliteLog
 from reattach_mockserver.settings import Limits
 
@@ -78,6 +80,25 @@ class Counting(ScriptedModel):
     def turn(self, conversation, tools):
         self.asked.append(sum(type(turn).__name__ == "ModelTurn" for turn in conversation))
         return super().turn(conversation, tools)
+
+
+class Stumbling:
+    """An agent at whose first call the log was away, for longer than its writer tries."""
+
+    def __init__(self, agent: AgentWork) -> None:
+        self._agent = agent
+        self.stumbled = 0
+
+    def steps(self, desk: Any) -> Any:
+        steps = self._agent.steps(desk)
+
+        async def step(name: str) -> Any:
+            if name.startswith("call.") and not self.stumbled:
+                self.stumbled += 1
+                raise LogUnavailable("the disk was away")
+            return await steps.step(name)
+
+        return SimpleNamespace(step=step)
 
 
 @pytest.mark.slow
@@ -214,6 +235,26 @@ class TestEachEngine:
         assert (after["status"], after["result"], model.asked) == ("completed", {"text": "Done."}, [0, 0, 1])
         assert after["epoch"] != run["epoch"]
         assert (await site.engine.log.counts()).effects == 1
+
+    async def test_a_log_that_was_away_for_long_ends_no_workflow(self, kind, sites, tmp_path):
+        """The run is gone on with when the log is there again, and its workflow with it, from the step that it was in."""
+        if kind == "own":
+            pytest.skip("our own loop has no workflow")
+        model = Counting(TURNS)
+        agent = Stumbling(AgentWork(model=model, tools=[tool(charge)]))
+        site = await sites(
+            works={"agent": work_on(kind, agent, tmp_path, address_of(kind))}, log=SqliteLog(tmp_path / "runs.db")
+        )
+        run = await site.settled(PAY)
+        assert (run["status"], run["result"]) == ("completed", {"text": "All done."})
+        assert (agent.stumbled, model.asked) == (1, [0, 1, 2])
+        assert await over(kind, site, run) == "completed"
+
+    async def test_half_of_a_surrogate_pair_goes_through_every_engine(self, start):
+        """Legal in JSON, and no UTF-8: a vendor's tool may say it, and a file of an engine must not choke on it."""
+        site = await start(AgentWork(model=ScriptedModel([[Said("half \ud83d")]]), tools=[]))
+        run = await site.settled(PAY)
+        assert (run["status"], run["result"]) == ("completed", {"text": "half \ud83d"})
 
     async def test_a_model_that_fails_fails_the_run_by_its_name(self, start, kind):
         """An outcome of the workflow, not an error of it: nothing retries it behind the run's back."""

@@ -13,6 +13,7 @@ from reattach_mockserver.agent.model import Called, Said
 from reattach_mockserver.agent.scripted import ScriptedModel
 from reattach_mockserver.agent.tool import Tool
 from reattach_mockserver.logs.memory import MemoryLog
+from reattach_mockserver.logs.sqlite import SqliteLog
 from temporal_stage import TemporalServer, required, temporal
 
 __all__ = ["temporal"]
@@ -154,3 +155,66 @@ async def test_a_workflow_that_ended_for_want_of_a_process_begins_anew(sites, te
     site = await sites(works={"agent": work_on(charging.agent(), temporal)})
     run = await site.until_settled((await site.run(PAY))["id"], patience=60)
     assert (run["status"], charging.attempts) == ("completed", [1])
+
+
+async def test_a_workflow_of_another_version_of_the_loop_begins_anew(sites, temporal, monkeypatch):
+    """Its history does not fit what the loop does today; a deployment leaves no run behind."""
+    from temporalio.client import Client
+    from temporalio.worker import Worker
+
+    from reattach_mockserver.engines import temporal as engine
+    from temporal_nobody import OtherVersion
+
+    charging, name = Charging(), f"version-{secrets.token_hex(8)}"
+    charging.may_end[1].set()
+    monkeypatch.setattr(engine, "workflow_id", lambda desk: name)
+    client = await Client.connect(temporal.address)
+    async with Worker(client, task_queue="reattach", workflows=[OtherVersion]):
+        handle = await client.start_workflow(OtherVersion.run, "", id=name, task_queue="reattach")
+        async with asyncio.timeout(60):
+            # What it waits for is another process's affair: the timer is in the history.
+            while (await handle.describe()).history_length < 5:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+    site = await sites(works={"agent": work_on(charging.agent(), temporal)})
+    run = await site.until_settled((await site.run(PAY))["id"], patience=60)
+    assert (run["status"], charging.attempts) == ("completed", [1])
+
+
+async def test_a_history_that_grows_long_is_continued_in_a_new_one(sites, tmp_path):
+    """The loop begins again by name, and the log knows what is done: no turn and no call comes twice."""
+    server = TemporalServer(required(), "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=20")
+    try:
+        turns = [[Called("charge", {"cents": number})] for number in range(8)]
+        counted = tmp_path / "asked"
+        attempts: list[int] = []
+
+        async def charge(use: Any) -> Any:
+            attempts.append(use.arguments["cents"])
+            return {}
+
+        model = ScriptedModel([*turns, [Said("Done.")]], counted=counted)
+        agent = AgentWork(model=model, tools=[Tool(name="charge", run=charge, effect="ledger")])
+        site = await sites(works={"agent": work_on(agent, server)})
+        run = await site.until_settled((await site.run(PAY))["id"], patience=60)
+        assert (run["status"], attempts) == ("completed", list(range(8)))
+        assert counted.read_text().split() == [str(number) for number in range(9)]
+        assert len(await results_of(site, run)) == 8
+        assert (await described(run, server)).history_length < 40, "it was continued"
+    finally:
+        server.remove()
+
+
+async def test_what_a_server_has_forgotten_the_log_knows(sites, temporal, own_server, tmp_path):
+    """Another server, or one without its file: the workflow begins anew there, and asks for no turn that is in the log."""
+    charging, counted = Charging(), tmp_path / "asked"
+    model = ScriptedModel(TURNS, counted=counted)
+    agent = AgentWork(model=model, tools=[Tool(name="charge", run=charging, effect="ledger")])
+    site = await sites(works={"agent": work_on(agent, own_server)}, log=SqliteLog(tmp_path / "runs.db"))
+    run = await site.run(PAY)
+    await begun(charging)
+    await site.engine.stop()
+    await asyncio.to_thread(own_server.stop, 9)
+    charging.may_end[2].set()
+    site = await sites(works={"agent": work_on(agent, temporal)}, log=SqliteLog(tmp_path / "runs.db"))
+    run = await site.until_settled(run["id"], patience=60)
+    assert (run["status"], charging.attempts, counted.read_text()) == ("completed", [1, 2], "0\n1\n")

@@ -1,0 +1,62 @@
+"""What only DBOS has: a file of its own, and one life in a process."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engines_stage import address_of, work_on
+from reattach_mockserver.agent.loop import AgentWork
+from reattach_mockserver.agent.model import Called, Said
+from reattach_mockserver.agent.scripted import ScriptedModel
+from reattach_mockserver.agent.tool import Tool
+from reattach_mockserver.logs.sqlite import SqliteLog
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+PAY = {"input": {"scenario": "agent", "text": "pay"}}
+
+
+@pytest.fixture(autouse=True)
+def here() -> None:
+    address_of("dbos")
+
+
+async def test_what_the_file_has_forgotten_the_log_knows(sites, tmp_path: Path):
+    """Without `workflows.db` the workflow begins anew, and asks for no turn that is in the log."""
+    begun, attempts = asyncio.Event(), []
+
+    async def charge(use: Any) -> Any:
+        attempts.append(use.attempt)
+        begun.set()
+        if use.attempt == 1:
+            await asyncio.Event().wait()
+        return {}
+
+    counted = tmp_path / "asked"
+    model = ScriptedModel([[Said("I charge."), Called("charge")], [Said("Done.")]], counted=counted)
+    agent = AgentWork(model=model, tools=[Tool(name="charge", run=charge, effect="ledger")])
+    site = await sites(works={"agent": work_on("dbos", agent, tmp_path, "")}, log=SqliteLog(tmp_path / "runs.db"))
+    run = await site.run(PAY)
+    await asyncio.wait_for(begun.wait(), 30)
+    await site.engine.stop()
+    (tmp_path / "workflows.db").unlink()
+    site = await sites(works={"agent": work_on("dbos", agent, tmp_path, "")}, log=SqliteLog(tmp_path / "runs.db"))
+    run = await site.until_settled(run["id"], patience=30)
+    assert (run["status"], attempts, counted.read_text()) == ("completed", [1, 2], "0\n1\n")
+
+
+async def test_two_files_in_one_process_are_refused_by_name(sites, tmp_path: Path, caplog):
+    """DBOS lives once in a process; who gives it another file is told which one it has, and that run fails."""
+    agent = AgentWork(model=ScriptedModel([[Said("Done.")]]))
+    (tmp_path / "other").mkdir()
+    works = {
+        "agent": work_on("dbos", agent, tmp_path, ""),
+        "other": work_on("dbos", agent, tmp_path / "other", ""),
+    }
+    site = await sites(works=works)
+    assert (await site.settled(PAY))["status"] == "completed"
+    run = await site.settled({"input": {"scenario": "other"}})
+    assert (run["status"], run["error"]["code"]) == ("failed", "internal")
+    assert f"has {tmp_path / 'workflows.db'} already" in caplog.text
