@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+import reattach
 from engines_stage import address_of
 from postgres_stage import Database, database
 from reattach_mockserver.live import LiveServer
@@ -164,6 +165,38 @@ def test_a_run_that_asks_is_answered_and_goes_on(server: LiveServer, tmp_path: p
     again = run("09_approvals.py", server, tmp_path / "runs.db")
     assert "approval of " not in again
     assert "completed" in again
+
+
+def test_an_agent_outlives_its_server(tmp_path: pathlib.Path) -> None:
+    """Killed in the middle of its first words and in the middle of what was approved, it refunds once; the client sees one run."""
+    port = free_ports(1)[0]
+    command = [sys.executable, str(EXAMPLES / "11_agent_server.py"), str(port), str(tmp_path)]
+    with contextlib.ExitStack() as stack:
+
+        def serve() -> subprocess.Popen[bytes]:
+            process = stack.enter_context(subprocess.Popen(command, env={**os.environ, "PYTHONWARNINGS": "error"}))
+            stack.callback(process.kill)
+            return process
+
+        server = serve()
+        client = stack.enter_context(reattach.Client(f"http://127.0.0.1:{port}", tmp_path / "runs.db"))
+        run = client.start("Please refund order 7.", key="order-7")
+        for kills, kind in ((0, "message.delta"), (1, "tool.call")):
+            killed = False
+            for event in run:
+                if event.type == kind and not killed:
+                    killed = True
+                    server.kill()
+                    assert server.wait() == -signal.SIGKILL
+                    server = serve()
+            assert killed
+            if kills == 0:
+                (action,) = run.wait().required_actions
+                assert (action.tool, action.arguments) == ("refund", {"order": 7, "cents": 12_000})
+                run = run.respond(action.approve())
+        assert run.result() == {"text": "Done, 120.00 are on their way. "}
+        with contextlib.closing(sqlite3.connect(tmp_path / "agent.db")) as log:
+            assert log.execute("SELECT tool, result FROM effects").fetchall() == [("refund", '{"refunded":12000}')]
 
 
 @pytest.mark.slow
