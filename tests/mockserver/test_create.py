@@ -241,6 +241,22 @@ async def test_a_create_may_ask_for_the_stream_itself(sites):
     assert [block.json["sequence"] for block in blocks[1:]] == [1, 2, 3, 4, 5, 6, 7]
 
 
+async def test_a_create_that_asks_for_the_stream_is_an_attach_too(sites):
+    """Under a known key it is refused where an attach would be; by JSON the same create is answered, and nothing is made anew."""
+    site = await sites(OPEN, limits=Limits(streams_per_principal=1))
+    made = await site.create(key="k")
+    held = site.attach(made.json["id"])
+    await held.started()
+    refused = await site.create(key="k", Accept="text/event-stream")
+    assert (refused.status, refused.code) == (429, "overloaded")
+    await held.close()
+    site.engine.drain()
+    refused = await site.create(key="k", Accept="text/event-stream")
+    assert (refused.status, refused.code) == (503, "overloaded")
+    assert (await site.create(key="k")).json["id"] == made.json["id"]
+    assert (await site.engine.log.counts()).runs == 1
+
+
 async def test_a_create_cut_at_any_byte_has_made_one_run(sites):
     """RS-41, B42: a stream that is the answer to a POST, broken off after each byte and sent again: one run, one play."""
     site = await sites()

@@ -131,7 +131,7 @@ async def test_what_goes_wrong_with_a_stream_is_not_what_goes_wrong_with_its_run
     assert failed["error"]["code"] not in (refused.code, last.json["reason"])
 
 
-@pytest.mark.parametrize("reason", ["max_age", "draining", "epoch_changed", "cursor_expired"])
+@pytest.mark.parametrize("reason", ["max_age", "draining", "epoch_changed", "cursor_expired", "slow_consumer"])
 async def test_a_stream_that_is_closed_for_any_reason_does_not_look_like_the_end_of_its_run(sites, reason):
     """RS-49, RS-79: no settling event, the last block says which reason with a hint when to come back, the run is running.
 
@@ -145,6 +145,8 @@ async def test_a_stream_that_is_closed_for_any_reason_does_not_look_like_the_end
     match reason:
         case "draining":
             site.engine.drain()
+        case "slow_consumer":
+            site.engine.hub.close(reason, run["id"])
         case "epoch_changed":
             await site.engine.new_epoch(run["id"])
         case "cursor_expired":

@@ -5,10 +5,11 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from mockserver_stage import OPEN, QUICK, Site, quiet
-from reattach_mockserver.app import create_app
+from reattach_mockserver.app import _PATHS, create_app
 from reattach_mockserver.bearer import parse_tokens
 from reattach_mockserver.library import Library
 from reattach_mockserver.logs.sqlite import SqliteLog
+from reattach_mockserver.scenarios.script import Script, Tool
 from reattach_mockserver.settings import Limits, Settings
 
 pytestmark = pytest.mark.anyio
@@ -63,20 +64,34 @@ async def test_without_tokens_only_pages_of_this_machine_may_read(sites, origin,
     assert answer.headers["vary"] == "Origin"
 
 
-async def test_options_says_what_a_path_takes(sites):
+@pytest.mark.parametrize("path", sorted(_PATHS))
+async def test_options_says_what_a_path_takes_and_nothing_else_is_taken(sites, path):
     site = await sites()
-    answer = await site.call("OPTIONS", "/v1/runs/x/cancel")
-    assert (answer.status, answer.headers["allow"]) == (204, "OPTIONS, POST")
+    answer = await site.call("OPTIONS", path)
+    taken = set(_PATHS[path]) | {"OPTIONS"} | ({"HEAD"} if "GET" in _PATHS[path] else set())
+    assert (answer.status, set(answer.headers["allow"].split(", "))) == (204, taken)
+    for method in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE"} - taken:
+        refused = await site.call(method, path)
+        assert (refused.status, set(refused.headers["allow"].split(", "))) == (405, taken)
 
 
-@pytest.mark.parametrize("path", ["", "/snapshot", "/events"])
-async def test_head_is_get_without_a_body(sites, path):
-    site = await sites()
-    run = await site.settled()
-    got = await site.get(f"/v1/runs/{run['id']}{path}")
-    head = await site.call("HEAD", f"/v1/runs/{run['id']}{path}")
-    assert (head.status, head.body) == (200, b"")
-    assert head.headers == got.headers
+GETS = sorted(path for path, faces in _PATHS.items() if "GET" in faces)
+
+
+@pytest.mark.parametrize("path", GETS)
+@pytest.mark.parametrize("found", [True, False])
+async def test_head_is_get_without_a_body(sites, path, found):
+    """On every path that can be read, and where the answer is a refusal: status and headers are those of the GET."""
+    site = await sites(QUICK, Script(name="tool", clock="virtual", steps=(Tool(tool="t", operation_id="op"),)))
+    run = await site.settled({"input": {"scenario": "tool"}, "session_id": "s"}, key="k")
+    names = {"run_id": run["id"], "session_id": "s", "operation_id": "op"}
+    path = path.format(**(names if found else dict.fromkeys(names, "none")))
+    if path == "/v1/runs":
+        path += "?idempotency_key=k" if found else "?idempotency_key=k&idempotency_key=k"
+    got = await site.get(path)
+    head = await site.call("HEAD", path)
+    assert got.status == 200 or not found
+    assert (head.status, head.body, head.headers) == (got.status, b"", got.headers)
 
 
 async def test_a_head_of_a_long_poll_does_not_wait(sites):

@@ -339,6 +339,53 @@ async def test_a_later_message_that_makes_no_sense_ends_the_stream_between_two_e
     assert (await site.engine.log.run(run["id"])).status == "running"
 
 
+@pytest.mark.parametrize("first", ["start", "resume"])
+@pytest.mark.parametrize("second", ["start", "resume", "auth"])
+async def test_a_second_first_message_is_4400_whichever_of_them_it_is(sites, first, second):
+    """One run a socket; the run goes on, and a second `start` has made none."""
+    site = await sites(OPEN)
+    run = await site.run()
+    say = {
+        "start": {"idempotency_key": "k1", "input": "x"},
+        "resume": {"run_id": run["id"], "cursor": "tail"},
+        "auth": {"token": "a1"},
+    }
+    dialogue = await Dialogue(site).opened()
+    dialogue.say(first, **say[first])
+    opening = await dialogue.message()
+    before = (await site.engine.log.counts()).runs
+    dialogue.say(second, **{**say[second], **({"idempotency_key": "k2"} if second == "start" else {})})
+    messages = await dialogue.messages()
+    assert opening["type"] == {"start": "started", "resume": "resume_ok"}[first]
+    assert (messages[-1]["type"], messages[-1]["code"], dialogue.code) == ("error", "invalid_request", 4400)
+    assert (await site.engine.log.counts()).runs == before
+
+
+@pytest.mark.parametrize("first", ["cancel", "applied", "auth"])
+async def test_what_may_come_later_may_not_come_first(sites, first):
+    """Where a token was given already, or none is needed: `auth` once at most, then what is wanted."""
+    site = await sites(OPEN)
+    dialogue = await Dialogue(site).opened()
+    if first == "auth":
+        dialogue.say("auth", token="whatever")
+    dialogue.say(first, token="whatever")
+    (told,) = await dialogue.messages()
+    assert (told["type"], told["code"], dialogue.code) == ("error", "invalid_request", 4400)
+
+
+async def test_a_cancel_that_is_said_twice_is_one(sites):
+    """The second is for a run that settles, or has: ignored, and never what closes the socket."""
+    site = await sites(OPEN)
+    run = await site.run()
+    dialogue = await resumed(site, run["id"])
+    await dialogue.message()
+    for _ in range(3):
+        dialogue.say("cancel")
+    messages = await dialogue.messages()
+    assert [message["event"]["type"] for message in messages].count("run.cancelled") == 1
+    assert (messages[-1]["event"]["type"], dialogue.code) == ("run.cancelled", 1000)
+
+
 async def test_a_message_that_is_too_big_is_1009(sites):
     site = await sites(limits=Limits(body_bytes=100))
     dialogue = await Dialogue(site).opened()
@@ -369,7 +416,7 @@ async def test_sockets_that_say_nothing_are_few(sites, monkeypatch):
 # closing --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["max_age", "draining", "epoch_changed", "cursor_expired"])
+@pytest.mark.parametrize("how", ["max_age", "draining", "epoch_changed", "cursor_expired", "slow_consumer"])
 async def test_a_healthy_socket_is_closed_with_a_reason_and_1001(sites, how):
     at_the_seam, go_on = asyncio.Event(), asyncio.Event()
 
@@ -393,6 +440,8 @@ async def test_a_healthy_socket_is_closed_with_a_reason_and_1001(sites, how):
         case "cursor_expired":
             await site.append(run["id"], "a", "b", "c")
             await site.engine.expire(run["id"], 6)
+        case "slow_consumer":
+            site.engine.hub.close(how, run["id"])
     go_on.set()
     assert await dialogue.messages() == [{"type": "closing", "reason": how, "retry_ms": 1000}]
     assert dialogue.code == 1001

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from mockserver_dialogue import Dialogue
 from mockserver_stage import OPEN, quiet
+from reattach_mockserver.bearer import parse_tokens
+from reattach_mockserver.faces.socket import PING
 from reattach_mockserver.logs.memory import MemoryLog
 
 pytestmark = pytest.mark.anyio
@@ -74,7 +77,9 @@ async def next_line(exchange) -> str | None:
     return line.decode()
 
 
-@pytest.mark.parametrize(("asked", "waited"), [(2_500, 2.5), (30_000, 30.0), (30_001, 30.0), (10**17, 30.0)])
+@pytest.mark.parametrize(
+    ("asked", "waited"), [(2_500, 2.5), (30_000, 30.0), (30_001, 30.0), (10**17, 30.0), (10**300, 30.0)]
+)
 async def test_a_long_poll_waits_as_long_as_asked_and_30_s_at_most(sites, asked, waited):
     site = await sites(OPEN)
     run = await site.run()
@@ -84,6 +89,45 @@ async def test_a_long_poll_waits_as_long_as_asked_and_30_s_at_most(sites, asked,
     body = await exchange._chunks.get()
     assert json.loads(body)["events"] == []
     assert now() - began == pytest.approx(waited)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said", "code", "closed"),
+    [
+        (parse_tokens(["alice a1"]), [], "unauthenticated", 1008),
+        (parse_tokens(["alice a1"]), [{"type": "auth", "token": "a1"}], "invalid_request", 4400),
+        (None, [], "invalid_request", 4400),
+    ],
+)
+async def test_a_socket_has_10_s_for_its_token_and_10_s_for_what_it_wants(sites, tokens, said, code, closed):
+    """Each counted from when it could have been said; then an error, and the close that belongs to it."""
+    site = await sites(OPEN, tokens=tokens)
+    began = now()
+    dialogue = Dialogue(site)
+    assert (await dialogue._going.get())["type"] == "websocket.accept"
+    for message in said:
+        await asyncio.sleep(9.5)
+        dialogue.send({"text": json.dumps(message)})
+    error, close = [await dialogue._going.get() for _ in range(2)]
+    assert (json.loads(error["text"])["code"], close["code"]) == (code, closed)
+    assert now() - began == pytest.approx(9.5 * len(said) + 10.0)
+
+
+async def test_a_quiet_socket_is_pinged_at_two_thirds_of_what_it_states(sites):
+    """RS-76: as a stream is: 10 s by default, counted from what was sent last."""
+    site = await sites(OPEN)
+    run = await site.run()
+    await site.until_head(run["id"], 3)
+    dialogue = Dialogue(site)
+    await dialogue._going.get()
+    dialogue.say("resume", run_id=run["id"], cursor="tail")
+    assert json.loads((await dialogue._going.get())["text"])["heartbeat_ms"] == 15_000
+    began = now()
+    for beat in (1, 2, 3):
+        assert (await dialogue._going.get())["type"] == PING
+        assert now() - began == pytest.approx(beat * 10.0)
+    dialogue.leave()
+    await dialogue.task
 
 
 async def test_a_stream_lives_as_long_as_its_scenario_lets_it(sites):
