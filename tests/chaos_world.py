@@ -71,7 +71,9 @@ class SmallWorld:
     texts: tuple = ("a", "b", "c", "d", "e", "f")
     lost_creates: int = 0
     kills: tuple = ()  # rendered lines, counted over all lives, after which the process is killed
-    takeover_after: int | None = None  # a rendered line, after which another process takes the store over and plays to the end
+    takeover_after: int | None = (
+        None  # a rendered line, after which another process takes the store over and plays to the end
+    )
     store_fails_at: tuple = ()  # saves, counted over all lives, that fail
     start: bool = False
     limit: float = 600.0  # virtual seconds for the whole case
@@ -337,5 +339,7 @@ class SmallStream:
 
     def close(self):
         if self.items and self.items[0][1] == "end" and self.items[0][2] in ("fin", "rst"):
-            self.view.world.fired(self.leg, self.conn)  # the client has all that was to come: the cut comes all the same
+            self.view.world.fired(
+                self.leg, self.conn
+            )  # the client has all that was to come: the cut comes all the same
         self.hang_up("client")

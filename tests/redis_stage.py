@@ -51,7 +51,7 @@ class RedisServer:
             user = _another_user()
             self._as = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
             os.chown(self.folder, user.pw_uid, user.pw_gid)
-        self.settings = {**SAFE, "save": "", "databases": "1000", **settings}
+        self.settings = {**SAFE, "save": "", "databases": "1000", "repl-diskless-sync-delay": "0", **settings}
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.start()

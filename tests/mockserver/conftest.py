@@ -12,9 +12,11 @@ from reattach_mockserver.engine.work import Work
 from reattach_mockserver.library import Library
 from reattach_mockserver.logs.base import EventLog
 from reattach_mockserver.logs.memory import MemoryLog
+from reattach_mockserver.logs.redis.log import RedisLog
 from reattach_mockserver.logs.sqlite import SqliteLog
 from reattach_mockserver.scenarios.script import Script
 from reattach_mockserver.settings import Settings
+from redis_stage import empty_database
 
 Sites: TypeAlias = Callable[..., Awaitable[Site]]
 
@@ -24,9 +26,15 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("redis", marks=pytest.mark.slow)])
 def a_log(request: pytest.FixtureRequest, tmp_path: Path) -> EventLog:
-    return MemoryLog() if request.param == "memory" else SqliteLog(tmp_path / "log.db")
+    match request.param:
+        case "memory":
+            return MemoryLog()
+        case "sqlite":
+            return SqliteLog(tmp_path / "log.db")
+        case _:
+            return RedisLog(empty_database())
 
 
 @pytest.fixture

@@ -100,12 +100,11 @@ class Replicas:
             self._changed |= self._engine.playing()
             self._missed = False
         while self._changed:
-            run = await self._engine.log.run(next(iter(self._changed)))
-            if run is None:
-                self._changed.pop()
-                continue
-            self._engine.cancel_here(run)
-            self._changed.discard(run.id)
+            run_id = next(iter(self._changed))
+            run = await self._engine.log.run(run_id)
+            if run is not None:
+                self._engine.cancel_here(run)
+            self._changed.discard(run_id)
         if self._ours:
             await self._look_at_ours()
         if self._orphaned:

@@ -87,7 +87,7 @@ class Way:
 
     async def _ask(self, *words: Word | int) -> Any:
         try:
-            return await self._client.execute_command(*words)  # type: ignore[no-untyped-call]  # redis-py's is not typed
+            return await heedful(self._client.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py's is not typed
         except NoScriptError:
             raise
         except _Unknown:
@@ -144,6 +144,17 @@ class Link(Way):
                 await way.close()
             self.process = way.process
             self._examined += 1
+
+
+async def heedful(asking: Awaitable[T]) -> T:
+    """Await something of redis-py's, and be cancelled by what it swallows: its `asyncio.wait_for` does, before Python 3.12."""
+    task = asyncio.current_task()
+    before = 0 if task is None else task.cancelling()
+    try:
+        return await asking
+    finally:
+        if task is not None and task.cancelling() > before:
+            raise asyncio.CancelledError
 
 
 async def again(ask: Callable[[], Awaitable[T]]) -> T:

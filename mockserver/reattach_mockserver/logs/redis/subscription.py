@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 
 from reattach_mockserver.logs.base import Listener, LogUnavailable
 from reattach_mockserver.logs.redis.keys import WAKES
-from reattach_mockserver.logs.redis.link import Link
+from reattach_mockserver.logs.redis.link import Link, heedful
 
 _QUIET = 2.0  # seconds without a message before a sign of life is asked for, and then until it must have come
 _FIRST_PAUSE = 0.05
@@ -58,35 +58,32 @@ class Subscription:
             self._task = None
 
     async def _run(self, connection: AbstractConnection) -> None:
-        pause = _FIRST_PAUSE
-        while True:
-            try:
-                while True:
-                    await self._hear(connection)
-                    pause = _FIRST_PAUSE
-            except (RedisError, OSError, TimeoutError):
-                pass  # lost: a new one is made below
-            finally:
-                await connection.disconnect()
+        pause, whole = _FIRST_PAUSE, True
+        try:
             while True:
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
                 try:
-                    await self._subscribe(connection)
-                    await self._lost()
-                    break
-                except (RedisError, OSError, LogUnavailable):
+                    if not whole:
+                        await self._subscribe(connection)
+                        await self._lost()
+                        whole, pause = True, _FIRST_PAUSE
+                    await self._hear(connection)
+                except (RedisError, OSError, TimeoutError, LogUnavailable):
+                    whole = False
                     await connection.disconnect()
+                    await asyncio.sleep(pause)
+                    pause = min(pause * 2, _LONGEST_PAUSE)
+        finally:
+            await connection.disconnect()
 
     async def _subscribe(self, connection: AbstractConnection) -> None:
-        await connection.connect()  # type: ignore[no-untyped-call]  # redis-py's is not typed
-        await connection.send_command("SUBSCRIBE", WAKES)
+        await heedful(connection.connect())  # type: ignore[no-untyped-call]  # redis-py's is not typed
+        await heedful(connection.send_command("SUBSCRIBE", WAKES))
         await connection.read_response()
 
     async def _hear(self, connection: AbstractConnection) -> None:
         message = await connection.read_response(timeout=_QUIET)
         if message is None:
-            await connection.send_command("PING")
+            await heedful(connection.send_command("PING"))
             message = await connection.read_response(timeout=_QUIET)
             if message is None:
                 raise TimeoutError
