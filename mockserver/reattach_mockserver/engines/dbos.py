@@ -58,7 +58,7 @@ class DbosEngine(SteppedWork):
 
     async def __call__(self, desk: Desk) -> Outcome:
         """Play the run's workflow from where it was left; see `work.Work`."""
-        _launch(self._path)
+        self._hold()
         name, seat = workflow_id(desk), Seat(self._agent, desk)
         with _seats.taken(name, seat):
             try:
@@ -80,16 +80,23 @@ class DbosEngine(SteppedWork):
 
     async def abandon(self, desk: Desk) -> None:
         """Have the workflow of a run that is to settle as cancelled end as well; see `work.abandon_work`."""
-        _launch(self._path)
+        self._hold()
         await _cancel(workflow_id(desk))
 
     async def close(self) -> None:
         """Let go of the file. Workflows that were not finished are gone on with when their runs are."""
-        await _close()
+        _holders.discard(self)
+        if not _holders:
+            await _close()
+
+    def _hold(self) -> None:
+        _launch(self._path)
+        _holders.add(self)
 
 
 _seats = Seats()
 _executing: dict[Seat, set[asyncio.Task[Any]]] = {}
+_holders: set[DbosEngine] = set()
 _launched: Path | None = None
 
 
