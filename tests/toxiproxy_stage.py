@@ -260,7 +260,9 @@ def api(server: Toxiproxy) -> Api:
 
 
 @pytest.fixture
-def stage(api: Api) -> Iterator[Stage]:
+def stage(api: Api, caplog: pytest.LogCaptureFixture) -> Iterator[Stage]:
+    """A test's proxy; what the embedded server's loop complains of fails the test."""
     made = Stage(api)
     yield made
     made.close()
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []

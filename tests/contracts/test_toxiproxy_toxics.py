@@ -296,6 +296,18 @@ def test_slow_close_lets_data_pass(stage):
     assert time.monotonic() - began >= 0.14
 
 
+def test_a_delayed_close_leaves_the_other_direction_open(stage):
+    """A client that has finished still gets what the server sends, as long as its close is under way."""
+    stage.toxic("slow_close", "upstream", delay=FOR_EVER_MS)
+    client, server = stage.connected()
+    client.sends(REQUEST)
+    client.finishes()
+    assert server.gets(len(REQUEST)) == REQUEST
+    server.sends(RESPONSE)
+    assert client.gets(len(RESPONSE)) == RESPONSE
+    assert server.is_silent()
+
+
 # -- timeout
 
 
@@ -396,6 +408,20 @@ def test_latency_that_is_removed_passes_what_waits_at_once(stage):
     stage.removed(path)
     assert client.gets(len(RESPONSE)) == RESPONSE
     carries(client, server)
+
+
+def test_a_later_toxic_begins_the_one_before_it_anew(stage):
+    """Added or removed: what the earlier one held passes at once, and its toxicity is rolled again."""
+    stage.toxic("latency", latency=FOR_EVER_MS)
+    client, server = stage.connected()
+    server.sends(b"first")
+    assert client.is_silent()
+    later = stage.toxic("noop")
+    assert client.gets(5) == b"first"
+    server.sends(b"second")
+    assert client.is_silent()
+    stage.removed(later)
+    assert client.gets(6) == b"second"
 
 
 def test_latency_concerns_one_direction(stage):

@@ -13,27 +13,15 @@ import time
 import pytest
 
 from reattach_chaos.toxiproxy.embedded.connection import Connection
-from toxiproxy_stage import FOR_EVER_MS, PATIENCE, Api, Side, Stage, pour, toxiproxy
+from toxiproxy_stage import FOR_EVER_MS, PATIENCE, Api, Side, Stage, api, pour, stage, toxiproxy
 
-SECOND = 1.0  # a healthy answer takes a few milliseconds; the real one's hang takes 25 s
+__all__ = ["api", "stage"]
 
 
 @pytest.fixture(scope="module")
 def server():
     with toxiproxy("embedded") as running:
         yield running
-
-
-@pytest.fixture
-def api(server):
-    return Api(server.url)
-
-
-@pytest.fixture
-def stage(api):
-    made = Stage(api)
-    yield made
-    made.close()
 
 
 def blocked(stage: Stage) -> tuple[Side, Side, bytes]:
