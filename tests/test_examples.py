@@ -23,6 +23,7 @@ from postgres_stage import Database, database
 from reattach_mockserver.live import LiveServer
 from reattach_mockserver.scenarios.parse import loads_script
 from temporal_stage import free_ports
+from temporal_stage import server as temporal_server
 
 __all__ = ["database"]
 
@@ -202,7 +203,7 @@ def test_an_agent_outlives_its_server(tmp_path: pathlib.Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("example", ["12_dbos_engine.py", "13_temporal_engine.py"])
 def test_an_agent_on_an_engine_of_workflows_outlives_its_server(example: str, tmp_path: pathlib.Path) -> None:
-    """Killed in the middle of a sentence and in the middle of a payment; the reader of `01` sees one text and one result."""
+    """Killed in a sentence and in a payment, with Temporal's own server; the reader of `01` sees one text and one result."""
     kind = example.split("_")[1]
     address = address_of(kind)
     port = free_ports(1)[0]
@@ -246,6 +247,8 @@ def test_an_agent_on_an_engine_of_workflows_outlives_its_server(example: str, tm
             until(lambda kind=kind, count=count: logged(kind) >= count, f"no {count} of {kind}")  # type: ignore[misc]
             server.kill()
             assert server.wait() == -signal.SIGKILL
+            if address:
+                temporal_server().crash()
             server = serve(stack)
         shown, _ = reader.communicate(timeout=60)
         assert reader.returncode == 0

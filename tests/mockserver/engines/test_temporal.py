@@ -136,6 +136,23 @@ async def test_who_takes_a_run_over_does_its_steps_and_who_lost_it_does_no_more(
     assert (await log.counts()).effects == 1
 
 
+async def test_a_step_that_takes_long_is_heard_of_and_stays_one_attempt(sites, temporal):
+    """Heartbeats for as long as it takes: only a dead process's step is asked for again."""
+    charging = Charging()
+    site = await sites(works={"agent": work_on(charging.agent(), temporal)})
+    run = await site.run(PAY)
+    await begun(charging)
+    async with asyncio.timeout(60):
+        while True:
+            (step,) = (await described(run, temporal)).raw_description.pending_activities
+            if step.HasField("last_heartbeat_time"):
+                break
+            await asyncio.sleep(0.1)  # what it waits for is another process's affair
+    assert step.attempt == 1
+    charging.may_end[1].set()
+    assert (await site.until_settled(run["id"], patience=60))["status"] == "completed"
+
+
 async def test_a_workflow_that_ended_for_want_of_a_process_begins_anew(sites, temporal, monkeypatch):
     """Its history says what it had done, and so does the log: the run goes on from there."""
     from temporalio.client import Client, WorkflowFailureError
