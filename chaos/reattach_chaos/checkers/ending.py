@@ -1,12 +1,13 @@
 """How a client's watch of a run ended: it told an end, with or without proof, or an error; it left, or was stopped.
 
-Not judged here. Proof of an end is the settling event, whole on the wire or shown, or a settled status that this client read.
+Not judged here. Proof of an end is the settling event, whole on the wire or shown, or a settled status that this client read,
+also in a snapshot.
 """
 
 from enum import Enum, auto
 
 from reattach_chaos.checkers.reading import Reading, Showing, read
-from reattach_chaos.history import Delivered, Exited, Finished, History, Received, Record, Status, Surfaced
+from reattach_chaos.history import Delivered, Exited, Finished, History, Received, Record, Snapshot, Status, Surfaced
 
 SETTLED = frozenset({"completed", "failed", "cancelled", "requires_action", "paused"})
 
@@ -50,7 +51,7 @@ def proof(reading: Reading, showing: Showing, finished: Finished) -> Record | No
     for told in events:
         if told.n < finished.n and showing.log.place(told.id) in settling:
             return told
-    statuses = reading.of(Status, showing)
+    statuses: list[Status | Snapshot] = [*reading.of(Status, showing), *reading.of(Snapshot, showing)]
     return next((read for read in statuses if read.n < finished.n and read.status in SETTLED), None)
 
 

@@ -86,7 +86,8 @@ def _miscounted(reading: Reading, showing: Showing) -> Iterator[Invalid]:
         after, until = log.place(gap.after), log.place(gap.until)
         if gap.missing is None or after is None or until is None or _other_epoch(showing, after, until):
             continue
-        if gap.missing != until - after:
-            names = f"from {log.name(after)} to {log.name(until)} are {until - after}"
+        there = sum(log.alive[after + 1 : until + 1])
+        if gap.missing != there:
+            names = f"from {log.name(after)} to {log.name(until)} are {there}"
             sentence = f"a gap of {gap.missing} events was told; {names}"
             yield Invalid(anomaly="silent gap", sentence=sentence, witness=(log.events[until], gap))

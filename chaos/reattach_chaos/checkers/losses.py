@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from reattach_chaos.checkers.ending import Ending, ending
 from reattach_chaos.checkers.reading import CLIENT, Reading, Showing, code, read
-from reattach_chaos.history import Committed, History, Record, Resume, ResumeRejected, Surfaced
+from reattach_chaos.history import Committed, History, Record, Resume, ResumeRejected, Server, Surfaced
 
 GAP_ERRORS = frozenset({"cursor_expired", "epoch_changed", "cursor_refused", "gap_unfillable", "resume_rejected"})
 """Codes of errors that tell a gap: who attaches again after one of them goes on behind it."""
@@ -48,7 +48,7 @@ def lost_by(reading: Reading, showing: Showing) -> Iterator[Loss]:
     told = _told(reading, showing)
     last = max(showing.first, default=-1)
     for place, alive in enumerate(showing.log.alive):
-        if not alive or place in showing.first or place in told:
+        if not alive or place in showing.first or place in told or _hidden(reading, showing, place):
             continue
         if place > last and end is not Ending.SILENT_EXIT and end is not Ending.FINISHED and end is not Ending.UNPROVEN:
             continue  # told by an error, stopped by us, or killed: what would have come is not lost
@@ -79,6 +79,13 @@ def _caused(reading: Reading, showing: Showing, place: int, last: int, end: Endi
     if later is not None:
         witness = (*witness, later)
     return Loss(place, "dropped", f"{name} was never shown", witness)
+
+
+def _hidden(reading: Reading, showing: Showing, place: int) -> bool:
+    """Whether a client could not know of an event: the log had lost its tail on purpose, and had shown another of this number."""
+    if not any(record.did == "lost" for record in reading.history.of(Server)):
+        return False
+    return any(each in showing.first for each in showing.log.same_number(place))
 
 
 def _asked_past(reading: Reading, showing: Showing, place: int) -> Resume | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from reattach_chaos.checkers.reading import Reading, Showing, read
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
-from reattach_chaos.history import Applied, Delivered, History
+from reattach_chaos.history import Applied, Delivered, History, Surfaced
 
 
 def check(history: History) -> Ruling:
@@ -38,6 +38,10 @@ def _marks_that_fell(reading: Reading, showing: Showing) -> Iterator[Invalid]:
         place = showing.log.place(mark.id)
         before = None if highest is None else showing.log.place(highest.id)
         if highest is None or highest.life != mark.life or place is None or before is None or place >= before:
+            highest = mark
+            continue
+        told = (gap for gap in reading.of(Surfaced, showing) if gap.what == "gap" and highest.n < gap.n < mark.n)
+        if any(showing.goes_on(gap, place) for gap in told):
             highest = mark
             continue
         sentence = f"the applied mark fell from {showing.log.name(before)} to {showing.log.name(place)}"

@@ -32,22 +32,37 @@ CLIENT = "client"
 class Log:
     """The server's log of one run, as the control reader has it.
 
-    An event is *alive* if it is in the log at the end: not of an older epoch, and its number was not given again.
+    An event is *alive* if it is in the log at the end: not of an older epoch, and no number up to its own was given again later.
     """
 
     def __init__(self, events: Iterable[Logged]) -> None:
         self.events = list(events)
         self._places: dict[str, int] = {}
-        epoch = self.events[-1].epoch if self.events else ""
-        newest = {event.cursor: place for place, event in enumerate(self.events)}
+        self._numbers: dict[str, list[int]] = {}
+        self.alive = [False] * len(self.events)
+        stands: list[int] = []
         for place, event in enumerate(self.events):
             self._places[event.cursor] = place
             self._places[event.id] = place
-        self.alive = [event.epoch == epoch and newest[event.cursor] == place for place, event in enumerate(self.events)]
+            self._numbers.setdefault(event.cursor, []).append(place)
+            # Another epoch begins an empty log; a number that is given again comes behind a tail that is gone.
+            while stands and not self._follows(stands[-1], event):
+                stands.pop()
+            stands.append(place)
+        for place in stands:
+            self.alive[place] = True
+
+    def _follows(self, place: int, event: Logged) -> bool:
+        before = self.events[place]
+        return before.epoch == event.epoch and before.sequence < event.sequence
 
     def place(self, name: str | None) -> int | None:
         """Return the place of an event by its own id or its SSE id; None where the log has none of that name."""
         return None if name is None else self._places.get(name)
+
+    def same_number(self, place: int) -> list[int]:
+        """Return the earlier places whose number was given again to the event of this place, after a lost tail."""
+        return [each for each in self._numbers[self.events[place].cursor] if each < place]
 
     @property
     def end(self) -> Logged | None:
@@ -81,6 +96,11 @@ class Showing:
     first: dict[int, Delivered] = field(default_factory=dict)
     deaths: list[Died | Exited] = field(default_factory=list)
     leases: list[Lease] = field(default_factory=list)
+
+    def goes_on(self, gap: Surfaced, place: int) -> bool:
+        """Whether the stream goes on before an event, by the word of a gap: it comes again then, by right."""
+        until = self.log.place(gap.until)
+        return until is None or until < place
 
     def death_between(self, earlier: Record, later: Record) -> Died | Exited | None:
         """Return the last end of a process between two records of this client, None where it lived on."""

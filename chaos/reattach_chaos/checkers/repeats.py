@@ -4,6 +4,8 @@ By right is only after a kill, or after another process took the store over. The
 any event above the applied mark (any at all where no mark is told). After a kill a line without the mark may repeat the one that
 was shown last, once, if the client marks nothing.
 
+A gap that says that the stream goes on before an event (at the oldest one kept, say) gives that event the right to come again.
+
 What came again on a connection that had asked to be past it is I5's, what was shown before it was durable is I4's.
 """
 
@@ -12,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from reattach_chaos.checkers.reading import Reading, Showing
-from reattach_chaos.history import Applied, Committed, Delivered, Record, Resume
+from reattach_chaos.history import Applied, Committed, Delivered, Record, Resume, Surfaced
 
 Cause: TypeAlias = Literal["went back", "asked", "undurable"]
 
@@ -36,12 +38,19 @@ def repeats(reading: Reading, showing: Showing) -> Iterator[Repeat]:
         if place is None:
             continue
         earlier = seen.get(place)
-        if earlier is not None:
+        if earlier is not None and not _behind_a_gap(reading, showing, earlier, record, place):
             why = _wrong(reading, showing, earlier, record, in_hand=place == last_place, again=again)
             if why is not None:
                 yield _caused(reading, showing, Repeat(place, why, "went back", (earlier, record)))
         seen[place] = record
         last_place = place
+
+
+def _behind_a_gap(reading: Reading, showing: Showing, earlier: Delivered, record: Delivered, place: int) -> bool:
+    return any(
+        gap.what == "gap" and earlier.n < gap.n < record.n and showing.goes_on(gap, place)
+        for gap in reading.of(Surfaced, showing)
+    )
 
 
 def _wrong(

@@ -55,11 +55,12 @@ class Status(Record):
 @known
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot(Record):
-    """A snapshot that `who` read, and its boundary."""
+    """A snapshot that `who` read: its boundary, and the run's status in it."""
 
     kind: ClassVar[str] = "snapshot"
 
     boundary: str
+    status: str = ""
 
 
 @known

@@ -17,10 +17,14 @@ from chaos_history import (
     wrong,
 )
 from reattach_chaos.checkers import agreement, definite_ends, no_reattach
-from reattach_chaos.history import Server, Status, Terminal
+from reattach_chaos.history import Server, Snapshot, Status, Terminal
 
 
-@pytest.mark.parametrize("proof", [came(2), shown(2), [Status(status="completed")]], ids=["wire", "screen", "status"])
+@pytest.mark.parametrize(
+    "proof",
+    [came(2), shown(2), [Status(status="completed")], [Snapshot(boundary="e1.2", status="completed")]],
+    ids=["wire", "screen", "status", "snapshot"],
+)
 def test_an_end_with_proof_is_definite(proof):
     """The settling event, or a settled status that the client read."""
     assert holds(says(definite_ends, log(2), proof, finished()))

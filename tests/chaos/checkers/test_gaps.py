@@ -97,6 +97,8 @@ def test_a_gap_says_how_much_is_missing():
         replace(told, until="e9.9", missing=9),
     ):
         assert holds(says(honest_gap, log(4), vague))
+    tail = [replace(event, id=f"{event.id}b") for event in log(3, first=2)]
+    assert holds(says(honest_gap, log(2, settles=None), tail, told))
     across = replace(told, until="e2.1", missing=9)
     assert holds(says(honest_gap, log(4, settles=None), log(1, epoch="e2"), across))
 

@@ -1,6 +1,21 @@
 """I2."""
 
-from chaos_history import again, applied, asked, came, committed, exited, holds, killed, log, says, shown, wrong
+from chaos_history import (
+    again,
+    applied,
+    asked,
+    came,
+    committed,
+    error,
+    exited,
+    gap,
+    holds,
+    killed,
+    log,
+    says,
+    shown,
+    wrong,
+)
 from reattach_chaos.checkers import no_double
 from reattach_chaos.history import Effect, Lease
 
@@ -66,6 +81,16 @@ def test_who_takes_the_store_over_may_repeat_what_it_marks():
     """The other process may be asleep, not dead; without the mark it is two that apply."""
     assert holds(says(no_double, log(3), Lease(token=1), shown(1), Lease(token=2), again(1, 2)))
     assert wrong(says(no_double, log(3), Lease(token=1), shown(1), Lease(token=2), shown(1)))[0] == "duplicated"
+
+
+def test_behind_a_gap_the_stream_may_go_on_earlier():
+    """At the oldest event kept, say; not before what the gap names, and not without it."""
+    assert holds(says(no_double, log(3), shown(1, 2), gap(until="e1.0"), shown(1, 2, 3)))
+    assert holds(says(no_double, log(3), shown(1, 2), gap(), shown(1, 2, 3)))
+    assert holds(says(no_double, log(3), shown(1, 2), gap(until="e1.1"), shown(2, 3)))
+    assert wrong(says(no_double, log(3), shown(1, 2), gap(until="e1.2"), shown(2, 3)))[0] == "duplicated"
+    assert wrong(says(no_double, log(3), shown(1, 2), error(), shown(2, 3)))[0] == "duplicated"
+    assert wrong(says(no_double, log(3), gap(until="e1.0"), shown(1, 1)))[0] == "duplicated"
 
 
 def test_what_was_asked_past_and_came_again_is_the_exclusive_resumes():

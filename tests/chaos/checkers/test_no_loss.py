@@ -20,6 +20,7 @@ from chaos_history import (
     wrong,
 )
 from reattach_chaos.checkers import Unknown, no_loss
+from reattach_chaos.history import Server, Status
 
 END = [finished(), exited(0)]
 
@@ -159,3 +160,14 @@ def test_each_run_has_its_own_log():
     """Equal ids of two runs are two events."""
     ruling = says(no_loss, log(2, run="r1"), log(2, run="r2"), shown(1, 2, run="r1"), again(1, run="r2"), END)
     assert wrong(ruling)[1] == "event 2 (e1.2) was never shown" or holds(ruling)
+
+
+def test_a_tail_that_was_lost_is_not_required():
+    """A number given again ends all from there on; what nobody could know of is not lost by the client."""
+    tail = [replace(event, id=f"{event.id}b") for event in log(3, first=3)]
+    logs = [log(5, settles=None), tail, Status(status="completed")]
+    end = [replace(record, id="evt_e1_3b") for record in shown(3)]
+    assert holds(says(no_loss, logs, shown(1, 2), end, END))
+    assert wrong(says(no_loss, logs, shown(1, 2), replace(end[0], id="evt_e1_3"), END))[0] == "lost"
+    assert holds(says(no_loss, logs, Server(did="lost"), shown(1, 2), replace(end[0], id="evt_e1_3"), END))
+    assert wrong(says(no_loss, logs, Server(did="lost"), shown(1, 2), END))[0] == "lost"

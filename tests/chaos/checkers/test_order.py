@@ -1,6 +1,6 @@
 """I3."""
 
-from chaos_history import again, applied, holds, killed, log, says, shown, wrong
+from chaos_history import again, applied, gap, holds, killed, log, says, shown, wrong
 from reattach_chaos.checkers import order
 
 
@@ -32,3 +32,5 @@ def test_a_mark_does_not_fall():
         ["applied", "applied"],
     )
     assert holds(says(order, log(3), shown(1, 2), applied(2), killed(), applied(1, life=2)))
+    assert holds(says(order, log(3), shown(1, 2), applied(2), gap(until="e1.0"), applied(1)))
+    assert wrong(says(order, log(3), shown(1, 2), applied(2), gap(until="e1.1"), applied(1)))[0] == "reordered"

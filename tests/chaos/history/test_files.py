@@ -129,6 +129,13 @@ def test_records_written_by_hand_are_numbered_by_their_place():
     assert [record.n for record in records] == [1, 7, 3]
 
 
+def test_a_record_may_be_in_two_histories():
+    """Each gives it a number of its own; what was handed in is not changed."""
+    record = Delivered(id="a")
+    assert [list(history.History([*before, record]))[-1].n for before in ([], [Case(id="c")])] == [1, 2]
+    assert record.n == 0
+
+
 def test_subscribers_are_those_that_are_not_ours():
     """Gate, server and control reader are the house's."""
     records = [Delivered(id="a", who=who) for who in ("gate", "client", "control", "second", "client", "server")]
