@@ -33,7 +33,7 @@ def serving(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_the_first_line_is_the_address_and_a_signal_ends_it_in_order(tmp_path, number, code):
-    """It accepts when the line is out; streams get their last block before the process ends."""
+    """RS-64: it accepts when the line is out; streams get their last block before the process ends."""
     script = tmp_path / "open.yaml"
     script.write_text("reattach: scenario/1\nsteps: [{wait_ms: 600000}]\n")
     with serving("--scenario", str(script)) as process:

@@ -248,3 +248,31 @@ async def test_a_run_that_the_log_could_not_keep_up_with_is_gone_on_with(sites, 
 
     site = await sites(log=Away())
     assert (await site.settled())["status"] == "completed"
+
+
+async def test_each_connection_may_come_to_another_replica(sites):
+    """RS-12, RS-60, RS-63, B87: broken after every event, from the one to the other: each once, in order, of one log."""
+    first, second = await pair(sites, QUICK)
+    run = await first.run()
+    seen = []
+    while not seen or seen[-1].json["type"] != "run.completed":
+        site = (first, second)[len(seen) % 2]
+        exchange = site.attach(run["id"], f"?after={run['epoch']}.{len(seen)}")
+        attached = (await exchange.block()).json
+        assert attached["cursor_id"] == (seen[-1].json["id"] if seen else None)
+        seen.append(await exchange.block())
+        await exchange.close()
+    assert [block.json["sequence"] for block in seen] == list(range(1, 8))
+
+
+async def test_who_saw_a_run_settle_at_one_begins_the_next_of_its_session_at_the_other(sites):
+    """RS-50, RS-91: settled is settled everywhere at the same moment."""
+    first, second = await pair(sites, QUICK)
+    for number in range(4):
+        here, there = (first, second) if number % 2 else (second, first)
+        run = (await here.create({"input": number, "session_id": "s"}, key=f"here-{number}")).json
+        await here.follow(run["id"])
+        assert (await there.get(f"/v1/runs/{run['id']}")).json["status"] == "completed"
+        answer = await there.create({"input": "next", "session_id": "s"}, key=f"there-{number}")
+        assert answer.status == 201
+        await there.follow(answer.json["id"])
