@@ -50,19 +50,16 @@ def test_serve_says_where_it_is_and_it_is_there_to_the_end():
         assert process.stderr.read() == ""
 
 
-def test_serve_says_it_to_people_in_the_second_line():
-    with serving("--admin-port", "0") as process:
-        assert process.stdout.readline().startswith("reattach serving on http://127.0.0.1:")
-        assert process.stdout.readline().startswith("admin interface on http://127.0.0.1:")
-
-
 def test_beyond_loopback_it_needs_its_token(monkeypatch, capsys):
     """Whoever reaches it may do anything, so it does not open by accident; the token is no argument, which others could see."""
     monkeypatch.delenv("REATTACH_ADMIN_TOKEN", raising=False)
     assert cli.main(["--port", "0", "--admin-port", "0", "--admin-host", "0.0.0.0"]) == 64
     assert "REATTACH_ADMIN_TOKEN" in capsys.readouterr().err
-    with serving("--json", "--admin-port", "0", "--admin-host", "0.0.0.0", token="s3cret") as process:
-        port = int(json.loads(process.stdout.readline())["admin_url"].rsplit(":", 1)[1])
+    with serving("--admin-port", "0", "--admin-host", "0.0.0.0", token="s3cret") as process:
+        assert process.stdout.readline().startswith("reattach serving on http://127.0.0.1:")
+        told = process.stdout.readline()
+        assert told.startswith("admin interface on http://0.0.0.0:"), "people are told in a line of its own"
+        port = int(told.rsplit(":", 1)[1])
         url = f"http://127.0.0.1:{port}/counts"
         assert httpx.get(url, trust_env=False, timeout=PATIENCE).status_code == 401
         good = {"Authorization": "Bearer s3cret"}

@@ -9,10 +9,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from reattach import errors
 from reattach.cli import main
 from reattach_mockserver.bearer import parse_tokens
 from reattach_mockserver.library import Library
 from reattach_mockserver.live import LiveServer
+from reattach_mockserver.record.recorder import Recorder
 from reattach_mockserver.scenarios.ready import READY, load_ready
 from reattach_mockserver.scenarios.recording import load_recording
 from reattach_mockserver.scenarios.script import End, RawEvent, Say, Script, Tool, Wait
@@ -21,9 +23,18 @@ from reattach_mockserver.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
-QUICK = {
-    name: replace(load_ready(name), clock="virtual") for name in READY if name not in ("cancel-me", "burst", "demo")
-}
+QUICK = {name: replace(load_ready(name), clock="virtual") for name in READY if name != "cancel-me"}
+WHOLE = (
+    "hello",
+    "tools",
+    "parallel-tools",
+    "approvals",
+    "approval-stale",
+    "failure",
+    "cancelled",
+    "huge-event",
+    "unicode",
+)
 TOKEN = "tok-of-alice/1"
 SECRETS = Script(
     name="secrets",
@@ -69,7 +80,7 @@ def files(path):
     return sorted(each.name for each in path.parent.iterdir())
 
 
-@pytest.mark.parametrize("name", sorted(QUICK))
+@pytest.mark.parametrize("name", WHOLE)
 async def test_what_was_recorded_is_played_byte_for_byte(server, tmp_path, sites, name):
     """Each event that is not the server's own: type, text, and the very bytes of its data; the same end."""
     run, path = started(server, name), tmp_path / "run.jsonl"
@@ -248,11 +259,21 @@ def test_a_recording_that_is_whole_stays_as_it_is(server, tmp_path, capsys):
     assert server.app.calls.total() == attached
 
 
-def test_a_limit_of_time_ends_the_looking_and_the_same_command_goes_on(server, tmp_path, capsys):
+def test_what_ends_the_looking_does_not_end_the_recording(server, tmp_path, capsys, monkeypatch):
     """What came is in the file and can be played; nothing is lost or doubled by the second time."""
     run, path = started(server, "open", key="limit"), tmp_path / "run.jsonl"
     words = ["record", server.url, run, "-o", str(path)]
-    assert main([*words, "--timeout", "0.5"]) == 3
+    take = Recorder.take
+
+    def until_the_third(recorder, event):
+        if recorder.events == 3:
+            raise errors.WaitTimeout("the run has not ended within 5 s. It goes on.")
+        return take(recorder, event)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Recorder, "take", until_the_third)
+        assert main([*words, "--timeout", "60"]) == 3
+    assert len(lines(path)) == 4
     assert "To go on: reattach record" in capsys.readouterr().err
     assert files(path) == ["run.jsonl", "run.jsonl.recording"]
     assert (path.parent / "run.jsonl.recording").stat().st_mode & 0o077 == 0, "it holds what was not redacted"

@@ -77,7 +77,11 @@ def test_half_a_line_comes_again(path: Path, left: int):
 def test_a_damaged_end_comes_again(path: Path, damage: bytes):
     """What a lost power supply leaves behind the last line that reached the disk."""
     written(path, line(1))
-    path.write_bytes(path.read_bytes() + damage)
+    good = path.read_bytes()
+    path.write_bytes(good + damage)
+    assert written(path, line(1)) == [False]
+    assert path.read_bytes() == good
+    path.write_bytes(good + damage)
     assert written(path, line(1), line(2)) == [False, True]
     assert [each.get("id") for each in objects(path)] == [None, "evt_1", "evt_2"]
 
