@@ -1,7 +1,7 @@
 """Histories by hand: a few words that make records, so that a history is as long as a sentence.
 
-    ruling = says(no_loss, log(3), shown(1), shown(3), finished(), exited(0))
-    assert wrong(ruling) == ("lost", "event 2 (e1.2) was never shown", ["logged", "delivered"])
+ruling = says(no_loss, log(3), shown(1), shown(3), finished(), exited(0))
+assert wrong(ruling) == ("lost", "event 2 (e1.2) was never shown", ["logged", "delivered"])
 """
 
 from dataclasses import replace

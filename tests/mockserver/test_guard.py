@@ -347,7 +347,8 @@ def test_a_socket_that_never_says_who_it_is_is_closed_in_time():
 def test_a_reader_that_takes_nothing_for_good_is_cut_and_others_have_everything(face):
     """RS-23, RS-80: without a terminator, so that it can be resumed; its memory is bounded until then."""
     with LiveServer(
-        Settings(scripts=Library(), default="hello", patience=Patience(stall=1.0)), scripts={"open": OPEN, "large": LARGE}
+        Settings(scripts=Library(), default="hello", patience=Patience(stall=1.0)),
+        scripts={"open": OPEN, "large": LARGE},
     ) as server:
         body = b'{"input": {"scenario": "large"}}'
         with RawClient(server.url) as client:
