@@ -30,10 +30,12 @@ from reattach_mockserver.engine.engine import Engine
 from reattach_mockserver.event import SETTLED
 from reattach_mockserver.hooks import Hooks
 from reattach_mockserver.logs.base import RunRecord
+from reattach_mockserver.logs.redis.log import RedisLog
 from reattach_mockserver.logs.sqlite import SqliteLog
 from reattach_mockserver.settings import Settings
 
-PATIENCE = 30.0  # seconds; only a broken engine takes longer
+PATIENCE = 60.0  # seconds; only a broken engine takes longer
+LEASE = 1.0  # seconds; of a process that shares its log
 
 TURNS = [
     [Said("I look, charge and mail."), Called("look"), Called("charge", {"cents": 9}), Called("mail", {"to": "ada"})],
@@ -56,12 +58,21 @@ OWN = On()
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One child's: where its files are, after how many points it kills itself (None lets it live), and what plays it."""
+    """One child's: where its files are, after how many points it kills itself (None lets it live), and what plays it.
+
+    `redis` is a log to share with others, in place of a file in the folder. A child stops itself, as a closed laptop does, at the
+    first point that begins with `stops_at` and ends with `at`: it says so, and sleeps until it is continued. `client` is whose
+    view it keeps.
+    """
 
     folder: str
     dies_at: int | None = None
     engine: str = "own"
     address: str = ""
+    redis: str | None = None
+    stops_at: str | None = None
+    at: str = ""
+    client: str = "seen"
 
 
 def agent(folder: Path) -> AgentWork:
@@ -105,42 +116,51 @@ def _note(path: Path, line: str) -> None:
 
 
 async def live(life: Life) -> None:
-    folder, passed = Path(life.folder), 0
+    folder, passed, stopped = Path(life.folder), 0, False
 
     async def reached(run_id: str, point: str) -> None:
-        nonlocal passed
+        nonlocal passed, stopped
         passed += 1
+        if (
+            life.stops_at is not None
+            and point.startswith(f"{life.stops_at} ")
+            and point.endswith(life.at)
+            and not stopped
+        ):
+            stopped = True
+            print(json.dumps({"stopped": os.getpid()}), flush=True)
+            os.kill(os.getpid(), signal.SIGSTOP)
         if passed == life.dies_at:
             _note(folder / "deaths", point)
             os.kill(os.getpid(), signal.SIGKILL)
-        if life.dies_at is None:
+        if life.dies_at is None and life.redis is None:
             _note(folder / "points", point)
 
     engine = Engine(
         Settings(
             scripts={"agent": work_on(life.engine, agent(folder), folder, life.address)},
             default="agent",
-            log=SqliteLog(folder / "log.db"),
+            log=SqliteLog(folder / "log.db") if life.redis is None else RedisLog(life.redis, lease=LEASE),
             hooks=Hooks(reached=reached),
         )
     )
     await engine.start()
     new = NewRun(principal="p", key="k", digest="d", token="", script="agent", session_id="s", input="go")
     run, _ = await engine.create(new)
-    paused = await watch(engine, folder, run)
+    paused = await watch(engine, folder / life.client, run)
     action = json.loads(paused.outcome or "")["required_actions"][0]["id"]
     answer = NewRun(
         principal="p", key="k2", digest="d2", token="", script="", continues=paused.id, responses_digest="r",
         responses=({"action_id": action, "decision": "approve"},),
     )  # fmt: skip
     after, _ = await engine.create(answer)
-    await watch(engine, folder, after)
+    await watch(engine, folder / life.client, after)
     await engine.stop()
 
 
-async def watch(engine: Engine, folder: Path, run: RunRecord) -> RunRecord:
+async def watch(engine: Engine, client: Path, run: RunRecord) -> RunRecord:
     """Follow a run to its end as a client does: each event once, from where this client was; keep what was seen."""
-    seen = folder / f"seen.{run.number}"
+    seen = client.with_name(f"{client.name}.{run.number}")
     with engine.hub.watching(run.id, "p", stream=False) as watcher:
         after = len(lines(seen))
         async with asyncio.timeout(PATIENCE):
@@ -179,10 +199,24 @@ class Nursery:
 
     def live(self, folder: Path, dies_at: int | None = None, on: On = OWN) -> bool:
         """Let a child live; return whether it died as it was told. A child that ends otherwise is an error."""
+        self.begin(Life(str(folder), dies_at, on.engine, on.address))
+        return self.end()
+
+    def begin(self, life: Life) -> None:
+        """Let a child begin to live."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(asdict(Life(str(folder), dies_at, on.engine, on.address))) + "\n")
+        self._process.stdin.write(json.dumps(asdict(life)) + "\n")
         self._process.stdin.flush()
+
+    def stopped(self) -> int:
+        """Wait until the child has stopped itself; return its process id."""
+        assert self._process.stdout is not None
+        pid: int = json.loads(self._process.stdout.readline())["stopped"]
+        return pid
+
+    def end(self) -> bool:
+        """Wait until the child has ended; return whether it died as it was told."""
+        assert self._process.stdout is not None
         code = json.loads(self._process.stdout.readline())
         assert code in (0, -signal.SIGKILL), f"the child ended with {code}"
         return bool(code)

@@ -29,7 +29,7 @@ from reattach_mockserver.engine.work import (
 )
 from reattach_mockserver.event import Entry, EventTooLarge
 from reattach_mockserver.hooks import Hooks
-from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord, RunSettled, WriterLost
+from reattach_mockserver.logs.base import ClaimLost, EventLog, LogUnavailable, RunRecord, RunSettled, WriterLost
 from reattach_mockserver.logs.pause import PauseRecord
 from reattach_mockserver.moment import ms_of
 from reattach_mockserver.settings import Limits
@@ -92,7 +92,7 @@ class Worker:
                 await self._settle(await self._work())
             except RunCancelled:
                 await self._settle_cancelled()
-        except (WriterLost, RunSettled):
+        except (WriterLost, ClaimLost, RunSettled):
             pass  # the run is another's, or it is over: either way nothing is left to do here
         except LogUnavailable:
             raise
