@@ -193,7 +193,8 @@ class RunDesk:
 
     async def resting(self, seconds: float) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.cancelled.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self.cancelled.wait()
         if self.cancelled.is_set():
             raise RunCancelled
 
