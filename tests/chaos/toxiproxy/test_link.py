@@ -3,12 +3,13 @@
 import asyncio
 import random
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reattach_chaos.toxiproxy.embedded.link import Link
 from reattach_chaos.toxiproxy.embedded.stage import Fitted
 from reattach_chaos.toxiproxy.toxics.bandwidth import Bandwidth
+from reattach_chaos.toxiproxy.toxics.base import Toxic
 from reattach_chaos.toxiproxy.toxics.latency import Latency
 from reattach_chaos.toxiproxy.toxics.limit_data import LimitData
 from reattach_chaos.toxiproxy.toxics.noop import Noop
@@ -28,6 +29,9 @@ TOXICS = (
     LimitData(limit_bytes=1_000_000),
 )
 """All that pass every byte in the end."""
+
+QUICK = (Noop(), Latency(), Slicer(average_bytes=300), LimitData(limit_bytes=1_000_000))
+"""All that pass every byte at once."""
 
 
 class Source:
@@ -59,7 +63,8 @@ class Target:
 class Play:
     """A link and what a player does to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: tuple[Toxic, ...] = TOXICS) -> None:
+        self.kinds = kinds
         self.source, self.target = Source(), Target()
         self.link = Link(self.source, self.target, [], random.Random(7))
         self.toxics: list[Fitted] = []
@@ -79,13 +84,13 @@ class Play:
             self.link.source_over()
 
     def add(self, which: int) -> None:
-        self.toxics.append(Fitted(str(len(self.toxics)), "downstream", 1.0, TOXICS[which % len(TOXICS)]))
+        self.toxics.append(Fitted(str(len(self.toxics)), "downstream", 1.0, self.kinds[which % len(self.kinds)]))
         self.link.add(self.toxics[-1])
 
     def change(self, which: int) -> None:
         if self.toxics:
             fitted = self.toxics[which % len(self.toxics)]
-            fitted.toxic = TOXICS[which % len(TOXICS)] if which % 2 else fitted.toxic
+            fitted.toxic = self.kinds[which % len(self.kinds)] if which % 2 else fitted.toxic
             self.link.change(fitted)
 
     def remove(self, which: int) -> None:
@@ -112,6 +117,7 @@ moves = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(moves=moves)
+@example(moves=[("add", 0), ("add", 3), ("send", 1), ("send", 1), ("send", 1), ("add", 0), ("end", None)])
 def test_no_change_loses_doubles_or_reorders_a_byte(moves):
     """At every moment a prefix of what was sent; once all toxics are gone and the target takes, all of it, then the close."""
 
@@ -129,6 +135,28 @@ def test_no_change_loses_doubles_or_reorders_a_byte(moves):
         assert stage.target.came == stage.sent
         assert stage.target.finished == stage.over
         assert stage.over or stage.source.reading
+        stage.link.stop()
+
+    asyncio.run(play())
+
+
+@settings(max_examples=100, deadline=None)
+@given(moves=moves)
+def test_nothing_waits_for_ever(moves):
+    """Where no toxic on the link holds anything back: as soon as the target takes, all comes, whatever was changed before."""
+
+    async def play() -> None:
+        stage = Play(QUICK)
+        for name, value in moves:
+            getattr(stage, name)(*([] if value is None else [value]))
+        for _ in range(20):
+            stage.room(0)
+            stage.send(500)
+            stage.room(1)
+            for _ in range(10):
+                await asyncio.sleep(0)
+        assert stage.target.came == stage.sent
+        assert stage.target.finished == stage.over
         stage.link.stop()
 
     asyncio.run(play())

@@ -136,15 +136,19 @@ class Link:
         index = next((index for index, stage in enumerate(self._stages) if stage.fitted is fitted), None)
         if index is None or self._over:
             return
-        stage = self._stages.pop(index)
+        stage = self._stages[index]
         before = self._stages[index - 1] if index else None
-        after: Taker = self._stages[index] if index < len(self._stages) else self
+        after: Taker = self._stages[index + 1] if index + 1 < len(self._stages) else self
+        # Nobody may overtake what is handed over: who is before still sees this stage, which has no room, and the backlog waits.
+        self._busy = True
+        for item in stage.remove():
+            after.put(item)
+        self._busy = False
+        del self._stages[index]
         if before is not None:
             before.after = after
         if index < len(self._stages):
             self._stages[index].before = before or self
-        for item in stage.remove():
-            after.put(item)
         if before is not None:
             before.restart()
         self.advance()
