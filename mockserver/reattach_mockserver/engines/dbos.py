@@ -171,8 +171,10 @@ def _launch(path: Path) -> None:
         "executor_id": f"reattach-{secrets.token_hex(4)}",
         "log_level": "ERROR",  # that an execution was cancelled is our doing
     }
-    DBOS(config=config)
-    DBOS.launch()  # in the event loop, which makes it the loop of its workflows
+    dbos = DBOS(config=config)
+    if getattr(dbos, "_launched", False):  # it says so nowhere else; what is the application's is not ours to end
+        raise ValueError("DBOS lives once in a process, and the application has launched it already")
+    dbos.launch()  # in the event loop, which makes it the loop of its workflows
     _launched = path
 
 

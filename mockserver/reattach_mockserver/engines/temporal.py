@@ -31,7 +31,7 @@ from reattach_mockserver.logs.base import LogUnavailable, WriterLost
 try:
     from temporalio import activity
     from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
-    from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+    from temporalio.common import WorkerDeploymentVersion, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
     from temporalio.exceptions import (
         ApplicationError,
         ApplicationErrorCategory,
@@ -40,7 +40,7 @@ try:
         WorkflowAlreadyStartedError,
     )
     from temporalio.service import RPCError, RPCStatusCode
-    from temporalio.worker import Worker
+    from temporalio.worker import Worker, WorkerDeploymentConfig
 except ImportError as missing:
     raise ImportError(
         f"the engine of Temporal needs temporalio ({missing}): pip install 'reattach[temporal]'"
@@ -53,6 +53,8 @@ _STICKY = timedelta(
     seconds=1
 )  # how long a workflow waits for the worker that knew it: with its default a death costs 10 s
 _GOODBYE = timedelta(seconds=2)  # what telling a server that a workflow is over may take
+# Told, since a worker that is not told reads all code of the process to make one, in the event loop.
+_BUILD = WorkerDeploymentConfig(WorkerDeploymentVersion("reattach", "1"), use_worker_versioning=False)
 _WRONG = frozenset(
     {
         RPCStatusCode.INVALID_ARGUMENT,
@@ -246,6 +248,7 @@ class TemporalEngine(SteppedWork):
             client,
             task_queue=self._flows,
             workflows=[RunFlow],
+            deployment_config=_BUILD,
             sticky_queue_schedule_to_start_timeout=_STICKY,
         )
 
@@ -254,6 +257,7 @@ class TemporalEngine(SteppedWork):
             client,
             task_queue=self._steps,
             activities=[self._step],
+            deployment_config=_BUILD,
             max_concurrent_activities=self._concurrency,
             # Who closes has ended the runs before.
             graceful_shutdown_timeout=timedelta(0),

@@ -1,6 +1,7 @@
 """What only DBOS has: a file of its own, and one life in a process."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -60,3 +61,26 @@ async def test_two_files_in_one_process_are_refused_by_name(sites, tmp_path: Pat
     run = await site.settled({"input": {"scenario": "other"}})
     assert (run["status"], run["error"]["code"]) == ("failed", "internal")
     assert f"has {tmp_path / 'workflows.db'} already" in caplog.text
+
+
+async def test_the_applications_own_dbos_is_left_alone(sites, tmp_path: Path, caplog):
+    """Who has launched DBOS for itself keeps it, also when the server ends; the run fails and the log says why."""
+    from dbos import DBOS
+
+    import reattach_mockserver.engines.dbos  # noqa: F401 (its workflow is registered before any launch)
+
+    agent = AgentWork(model=ScriptedModel([[Said("Done.")]]))
+    DBOS(
+        config={"name": "application", "system_database_url": f"sqlite:///{tmp_path / 'own.db'}", "log_level": "ERROR"}
+    )
+    DBOS.launch()
+    try:
+        site = await sites(works={"agent": work_on("dbos", agent, tmp_path, "")})
+        run = await site.settled(PAY)
+        assert (run["status"], run["error"]["code"]) == ("failed", "internal")
+        assert "the application has launched it already" in caplog.text
+        await site.engine.stop()
+        assert await DBOS.get_workflow_status_async("anything") is None, "it is there"
+    finally:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
+        DBOS.destroy()
