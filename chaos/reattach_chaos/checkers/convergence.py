@@ -3,7 +3,7 @@
 A client that does nothing at all any more is I27's. One that is still at it when its history ends too early is not judged.
 """
 
-from reattach_chaos.checkers.ending import Ending, finish
+from reattach_chaos.checkers.ending import finish
 from reattach_chaos.checkers.reading import read
 from reattach_chaos.checkers.ruling import Invalid, Ruling, Unknown, Valid, ruled
 from reattach_chaos.checkers.stillness import behind, last_fault, quiet_ms
@@ -18,8 +18,8 @@ def check(history: History) -> Ruling:
     found: list[Invalid] = []
     early = ""
     for late in behind(history):
-        if last - since < limit and late.ended is Ending.OPEN:
-            early = f"the history ends {last - since:g} ms after the last fault, and the client was still at it"
+        if last - since < limit:
+            early = f"the history ends {last - since:g} ms after the last fault, and the client had not come to its end"
         elif quiet_ms(history, late) < limit:
             sentence = f"the client did not catch up within {limit:g} ms of the last fault"
             witness = (*(() if fault is None else (fault,)), *late.tries[-2:])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from reattach_chaos.checkers.reading import CLIENT, Reading, Showing, read
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
+from reattach_chaos.checkers.stillness import STALLS
 from reattach_chaos.history import (
     Close,
     CutFired,
@@ -25,7 +26,6 @@ from reattach_chaos.history import (
     Surfaced,
 )
 
-STALLS = frozenset({"stall", "half-open"})
 _BYTES: tuple[type[Record], ...] = (ResumeOk, Received, Heartbeat)
 _REASONS: tuple[type[Record], ...] = (Store, Server, Surfaced, Finished, Died, Exited)
 _ANSWERS: tuple[type[Record], ...] = (Resume, Surfaced, Finished, Died, Exited)

@@ -41,6 +41,14 @@ class Behind:
     ended: Ending
 
 
+STALLS = frozenset({"stall", "half-open"})
+
+
+def held_by_a_stall(behind: Behind) -> bool:
+    """Whether a client has done nothing since its connection fell silent."""
+    return isinstance(behind.since, CutFired) and behind.since.fault in STALLS and not behind.tries
+
+
 def last_fault(history: History) -> Record | None:
     """Return the last thing that was done to the client, its server, its store or its connection."""
     return max((record for kind in FAULTS for record in history.of(kind)), key=lambda record: record.n, default=None)

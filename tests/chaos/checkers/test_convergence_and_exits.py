@@ -45,6 +45,13 @@ def test_a_client_that_does_nothing_any_more_is_stuck():
     assert wrong(says(exits, BROKEN, at(2000, exited(None)), **T))[2] == ["cut.fired"]
 
 
+def test_a_client_that_never_noticed_a_stall_is_the_stall_bounds():
+    """One bug, one sentence; one that tried on afterwards and then stopped is stuck all the same."""
+    stalled = [log(3), at(10, shown(1), cut("stall"))]
+    assert holds(says(exits, stalled, at(9000, exited(None)), **T))
+    assert wrong(says(exits, stalled, at(20, asked(1)), at(9000, exited(None)), **T))[0] == "hang"
+
+
 def test_a_client_that_has_shown_all_and_told_no_end_is_stuck():
     """A spinner for ever."""
     assert wrong(says(exits, log(2), shown(1, 2), at(2000, exited(None)), **T))[0] == "hang"
@@ -52,8 +59,8 @@ def test_a_client_that_has_shown_all_and_told_no_end_is_stuck():
 
 def test_a_history_that_ends_too_early_proves_nothing():
     """The client was at it, and had time left."""
-    ruling = says(convergence, BROKEN, at(500, Connect()), **T)
-    assert ruling == Unknown("the history ends 490 ms after the last fault, and the client was still at it")
+    ruling = says(convergence, BROKEN, at(500, Connect(), exited(None)), **T)
+    assert ruling == Unknown("the history ends 490 ms after the last fault, and the client had not come to its end")
 
 
 def test_an_end_that_comes_late_is_a_hang():
