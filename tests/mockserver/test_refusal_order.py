@@ -5,9 +5,11 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
+from mockserver_dialogue import played
 from mockserver_stage import OPEN, Site
 from reattach_mockserver.bearer import parse_tokens
 from reattach_mockserver.scenarios.script import Action, Ask, RawEvent, Script, Wait
@@ -174,12 +176,28 @@ def senseless_member(call: Wanted, scene: Scene) -> None:
     call.value["metadata"] = 7
 
 
-def no_pause(call: Wanted, scene: Scene) -> None:
-    call.value.setdefault("continues", scene.mine["id"])
-
-
 def busy_session(call: Wanted, scene: Scene) -> None:
     call.value["session_id"] = "busy"
+
+
+def unknown_session(call: Wanted, scene: Scene) -> None:
+    call.path = call.path.replace("busy", "none")
+
+
+def senseless_after(call: Wanted, scene: Scene) -> None:
+    call.query["after"] = scene.mine["id"]  # a run, of another session
+
+
+def unknown_operation(call: Wanted, scene: Scene) -> None:
+    call.path = call.path.replace(operation_of(scene), "op_none")
+
+
+def no_key_to_look_for(call: Wanted, scene: Scene) -> None:
+    call.query.pop("idempotency_key")
+
+
+def operation_of(scene: Scene) -> str:
+    return str(scene.paused["required_actions"][0]["operation_id"])
 
 
 BEFORE: list[tuple[Row, str]] = [
@@ -220,7 +238,13 @@ CREATE: list[tuple[Row, str]] = [
     (senseless_member, "invalid_request"),
     (busy_session, "session_busy"),
 ]
-CANCEL: list[tuple[Row, str]] = [*BEFORE, (wrong_answer_type, "not_acceptable"), (unknown_run, "run_not_found")]
+BY_ID: list[tuple[Row, str]] = [*BEFORE, (wrong_answer_type, "not_acceptable")]
+RUN = [*BY_ID, (unknown_run, "run_not_found")]
+SESSION = [*BY_ID, (unknown_session, "session_not_found"), (senseless_after, "invalid_request")]
+OPERATION = [*BY_ID, (unknown_operation, "operation_not_found")]
+BY_KEY = [*BY_ID, (no_key_to_look_for, "invalid_request")]
+RESUME = [(no_rights, "forbidden"), (too_much, "overloaded"), (unknown_run, "run_not_found"), *CURSORS]
+"""What a socket's resume can be refused for, in answer to it."""
 
 IMPOSSIBLE = {
     frozenset({expired, ahead}),  # no number is both
@@ -256,7 +280,37 @@ def a_cancel(scene: Scene) -> Wanted:
     return Wanted("POST", f"/v1/runs/{scene.mine['id']}/cancel", {})
 
 
-CALLS = [(an_attach, ATTACH), (a_page, PAGE), (a_create, CREATE), (a_cancel, CANCEL)]
+def a_run(scene: Scene) -> Wanted:
+    return Wanted("GET", f"/v1/runs/{scene.mine['id']}", {})
+
+
+def a_snapshot(scene: Scene) -> Wanted:
+    return Wanted("GET", f"/v1/runs/{scene.mine['id']}/snapshot", {})
+
+
+def a_sessions_runs(scene: Scene) -> Wanted:
+    return Wanted("GET", "/v1/sessions/busy/runs", {})
+
+
+def an_operation(scene: Scene) -> Wanted:
+    return Wanted("GET", f"/v1/operations/{operation_of(scene)}", {})
+
+
+def a_run_by_key(scene: Scene) -> Wanted:
+    return Wanted("GET", "/v1/runs", {}, query={"idempotency_key": "used"})
+
+
+CALLS = [
+    (an_attach, ATTACH),
+    (a_page, PAGE),
+    (a_create, CREATE),
+    (a_cancel, RUN),
+    (a_run, RUN),
+    (a_snapshot, RUN),
+    (a_sessions_runs, SESSION),
+    (an_operation, OPERATION),
+    (a_run_by_key, BY_KEY),
+]
 
 
 @pytest.mark.parametrize(("call", "rows"), CALLS)
@@ -284,3 +338,19 @@ async def test_of_any_two_faults_the_earlier_row_answers(sites, call, rows):
         [await scene.site.engine.log.run(run["id"]) for run in (scene.mine, scene.bobs)],
     )
     assert after == before
+
+
+async def test_of_any_two_faults_of_a_sockets_resume_the_same_row_answers(sites):
+    """The table is one for both faces: whatever an attach with these two faults is told, a resume is told."""
+    scene = await staged(sites)
+    for each in pairs(RESUME):
+        earlier, later, code = each.values
+        wanted = an_attach(scene)
+        earlier(wanted, scene)
+        later(wanted, scene)
+        run_id, cursor = wanted.path.split("/")[3], wanted.query.get("after")
+        headers = {"Authorization": wanted.authorization[0]}
+        (message,), closed = await played(scene.site, run_id, cursor and unquote(cursor), **headers)
+        assert (message["type"], message["code"], closed) == ("resume_rejected", code, 1000), each.id
+        assert await wanted.answer(scene.site) == code
+        scene.site.engine.overload(-1, 503)
