@@ -22,6 +22,8 @@ from engines_stage import address_of
 from postgres_stage import Database, database
 from reattach_mockserver.live import LiveServer
 from reattach_mockserver.scenarios.parse import loads_script
+from redis_stage import required as redis_program
+from replicas_stage import nginx_program
 from temporal_stage import free_ports
 from temporal_stage import server as temporal_server
 
@@ -259,3 +261,24 @@ def test_an_agent_on_an_engine_of_workflows_outlives_its_server(example: str, tm
     assert text.endswith(f"{agent['FIRST']} {agent['LAST']} ")
     assert result == str({"text": agent["LAST"] + " "})
     assert (logged("tool.call"), logged("tool.result"), logged("run.completed")) == (2, 2, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_replicas_are_killed_and_the_run_goes_on() -> None:
+    """RS-60, RS-62: two of three, at a result each; every event is printed once."""
+    redis_program()
+    nginx = nginx_program()
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "14_replicas.py")],
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+        env={**os.environ, "PATH": f"{os.environ['PATH']}:{pathlib.Path(nginx).parent}"},
+    )
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()
+    assert sum(line.startswith("kill -9") for line in told) == 2
+    assert sum(line.startswith("tool.call") for line in told) == 8
+    assert (told[0].strip(), told[-2].strip(), told[-1]) == ("run.created", "run.completed", "completed")
