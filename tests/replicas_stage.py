@@ -26,7 +26,7 @@ import pytest
 from reattach_mockserver.logs.base import Counts
 from redis_stage import RedisServer, free_port
 
-PATIENCE = 60.0  # seconds
+PATIENCE = 120.0  # seconds; a busy machine takes ten to start a process
 
 NGINX_CONF = """
 daemon off;

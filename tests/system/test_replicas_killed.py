@@ -82,6 +82,7 @@ async def restart(running: Cluster, index: int, how: int) -> None:
     await asyncio.to_thread(running.restart, index, how)
 
 
+@pytest.mark.timeout(300)
 def test_replicas_are_killed_and_drained_and_nothing_is_lost_or_doubled(tmp_path):
     """RS-60, RS-61, RS-62, RS-64: one is killed while all follow and write, the other drained when that one is back."""
 
@@ -143,6 +144,7 @@ async def sleep_through_the_lease(running: Cluster, index: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_a_replica_that_wakes_finds_itself_refused(tmp_path):
     """RS-86: put to sleep while it plays, its runs taken over meanwhile; awake it serves, and has written nothing more."""
 

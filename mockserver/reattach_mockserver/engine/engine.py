@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from reattach_mockserver.engine.clock import RunClock
+from reattach_mockserver.engine.compaction import Compaction
 from reattach_mockserver.engine.continuation import approvals, openings
 from reattach_mockserver.engine.creation import Creation
 from reattach_mockserver.engine.draft import NewRun
@@ -74,7 +75,8 @@ class Engine:
         self.revoked: set[str] = set()
         self._log = settings.log
         self._folds = Folds(self._log)
-        self._publisher = Publisher(self._log, self.hub, settings.hooks)
+        self._compaction = Compaction(self._log, self._may_lose)
+        self._publisher = Publisher(self._log, self.hub, settings.hooks, self._compaction.trimmed)
         self._names: Names = RandomNames()
         self._creation = Creation(self._log, settings)
         self._overloaded: Overloaded | None = None
@@ -286,6 +288,10 @@ class Engine:
         if not is_work(self.playable(run.script)):
             await self._dues(run)
 
+    def _may_lose(self, run: RunRecord) -> bool:
+        """Tell whether the log may let go of the run's first events: a plug-in's work looks at its own."""
+        return run.status in SETTLED or not is_work(self.settings.scripts.get(run.script))
+
     async def _before(self, run: RunRecord) -> RunRecord | None:
         return None if run.continues is None else await self._log.run(run.continues)
 
@@ -328,7 +334,8 @@ class Engine:
         if retention_ms is not None:
             wanted = max(wanted, await self._log.first_since(run_id, at - retention_ms))
         if wanted > run.first_sequence:
-            run = await self._log.trim(run_id, wanted, at)
+            run, before = await self._log.trim(run_id, wanted, at), run
+            await self._compaction.trimmed(before, run)
         if run.resolution is None and is_expired(run, at):
             # Seen once it is kept: a clock that is set back brings nothing back to life. It is seen again if it cannot be.
             with suppress(LogUnavailable):

@@ -13,7 +13,7 @@ from copy import deepcopy
 from typing import Any
 
 from reattach_mockserver.event import SETTLING
-from reattach_mockserver.logs.base import EventLog, RunRecord
+from reattach_mockserver.logs.base import Base, EventLog, RunRecord
 
 _PAGE = 1_000
 _PAGE_BYTES = 4_194_304
@@ -23,16 +23,19 @@ _STATUS = {"run.created": "queued", "run.started": "running", **SETTLING}
 
 
 class Fold:
-    """One run's state at `sequence`."""
+    """One run's state at `sequence`; it begins with `base`, the state that a log kept in place of its first events."""
 
-    def __init__(self, epoch: str) -> None:
+    def __init__(self, epoch: str, base: Base | None = None) -> None:
+        state: dict[str, Any] = {} if base is None else json.loads(base.fold)
         self.epoch = epoch
-        self.sequence = 0
-        self.cursor_id: str | None = None
-        self.status = "queued"
-        self.messages: dict[str, dict[str, Any]] = {}
-        self.tool_calls: dict[str, dict[str, Any]] = {}
-        self.required_actions: dict[str, dict[str, Any]] = {}
+        self.sequence: int = state.get("sequence", 0)
+        self.cursor_id: str | None = state.get("cursor_id")
+        self.status: str = state.get("status", "queued")
+        self.messages: dict[str, dict[str, Any]] = {each["message_id"]: each for each in state.get("messages", ())}
+        self.tool_calls: dict[str, dict[str, Any]] = {each["call_id"]: each for each in state.get("tool_calls", ())}
+        self.required_actions: dict[str, dict[str, Any]] = {
+            each["id"]: each for each in state.get("required_actions", ())
+        }
 
     def apply(self, event: dict[str, Any]) -> None:
         """Take the next event in."""
@@ -82,8 +85,11 @@ class Folds:
         """Return the state at the record's last event, or a later one that is in the log already."""
         fold = self._folds.get(run.id)
         if fold is None or fold.epoch != run.epoch:
-            fold = Fold(run.epoch)
+            fold = Fold(run.epoch, await self._log.base(run.id))
         while page := await self._log.read(run.id, fold.sequence, _PAGE, _PAGE_BYTES):
+            if page[0].sequence > fold.sequence + 1:
+                fold = Fold(run.epoch, await self._log.base(run.id))  # compacted meanwhile
+                continue
             for event in page:
                 fold.apply(json.loads(event.body))
         self._folds[run.id] = fold

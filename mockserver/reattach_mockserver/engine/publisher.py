@@ -6,14 +6,16 @@ answer was lost is sent again under the same ids.
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias
 
 from reattach_mockserver.engine.clock import RunClock
 from reattach_mockserver.engine.hub import Hub
 from reattach_mockserver.event import SETTLING, Entry, Operation, Stored, json_text
 from reattach_mockserver.hooks import Hooks
 from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord
+
+Trimmed: TypeAlias = Callable[[RunRecord, RunRecord], Awaitable[None]]
 
 _SETTLING_TYPE = {status: kind for kind, status in SETTLING.items()}
 _ATTEMPTS = 8
@@ -72,12 +74,13 @@ def settling(
 
 
 class Publisher:
-    """Appends for one engine."""
+    """Appends for one engine. `trimmed` is awaited, after the wake-up, with the run before and after an append."""
 
-    def __init__(self, log: EventLog, hub: Hub, hooks: Hooks | None = None) -> None:
+    def __init__(self, log: EventLog, hub: Hub, hooks: Hooks | None = None, trimmed: Trimmed | None = None) -> None:
         self._log = log
         self._hub = hub
         self._hooks = hooks or Hooks()
+        self._trimmed = trimmed
 
     async def publish(self, run: RunRecord, entries: Sequence[Entry], keep: int | None) -> RunRecord:
         """Append as `store` does; return the run."""
@@ -116,6 +119,8 @@ class Publisher:
                     await hooks.reached(run.id, f"published {steps_of(entries)}")
                 if hooks.woken is not None:
                     await hooks.woken(run.id, record.last_sequence)
+                if self._trimmed is not None:
+                    await self._trimmed(run, record)
                 return record, stored
         raise AssertionError("unreachable: the last attempt returns or raises")
 

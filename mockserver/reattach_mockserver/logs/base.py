@@ -187,6 +187,14 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
+class Base:
+    """What a run's events up to `sequence` amount to; `fold` is JSON of the engine's (`engine/fold.py`)."""
+
+    sequence: int
+    fold: str
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """How much work the log knows of, for whoever compares it with what was asked."""
 
@@ -293,6 +301,16 @@ class EventLog(Protocol):
 
     async def pin(self, run_id: str, sequence: int, at: int, until: int) -> RunRecord:
         """Keep the events after `sequence` until `until`, in ms."""
+
+    async def compact(self, run_id: str, writer: int, done: int, base: Base) -> None:
+        """Let go of the events up to that of `base`, and keep it in their place, if the log has no room for all.
+
+        They stay counted, known by id and as steps. Nothing happens if the run has another writer or was not compacted
+        up to `done` (0: never): somebody else was first.
+        """
+
+    async def base(self, run_id: str) -> Base | None:
+        """Return what is kept in place of the run's first events, None if all events are there."""
 
     async def renew(self, run_id: str, keep: int | None = None) -> RunRecord:
         """Begin a new epoch with a new writer token; `keep` drops the events after that sequence.

@@ -15,6 +15,7 @@ from reattach_mockserver.event import SETTLED, Entry, Operation, Stored
 from reattach_mockserver.logs.advance import advance, pinned, renewed, trimmed
 from reattach_mockserver.logs.base import (
     Answers,
+    Base,
     Claim,
     ClaimLost,
     Counts,
@@ -164,6 +165,12 @@ class MemoryLog:
         held = self._runs[run_id]
         held.record = pinned(held.record, sequence, at, until)
         return held.record
+
+    async def compact(self, run_id: str, writer: int, done: int, base: Base) -> None:
+        """Keeps everything."""
+
+    async def base(self, run_id: str) -> Base | None:
+        return None
 
     async def renew(self, run_id: str, keep: int | None = None) -> RunRecord:
         held = self._runs[run_id]

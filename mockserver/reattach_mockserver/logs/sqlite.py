@@ -21,6 +21,7 @@ from reattach_mockserver.event import SETTLED, Entry, Stored
 from reattach_mockserver.logs.advance import advance, pinned, renewed, trimmed
 from reattach_mockserver.logs.base import (
     Answers,
+    Base,
     Claim,
     ClaimLost,
     Counts,
@@ -241,6 +242,12 @@ class SqliteLog:
             return changed
 
         return await self._writer.do(work)
+
+    async def compact(self, run_id: str, writer: int, done: int, base: Base) -> None:
+        """Keeps everything."""
+
+    async def base(self, run_id: str) -> Base | None:
+        return None
 
     async def renew(self, run_id: str, keep: int | None = None) -> RunRecord:
         def work(connection: sqlite3.Connection) -> RunRecord:

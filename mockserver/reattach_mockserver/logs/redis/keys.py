@@ -34,6 +34,11 @@ def events_key(run_id: str) -> str:
     return f"{PREFIX}run:{run_id}:events"
 
 
+def base_key(run_id: str) -> str:
+    """Return the hash of what is kept in place of the run's first events: `sequence`, `fold`."""
+    return f"{PREFIX}run:{run_id}:base"
+
+
 def ids_key(run_id: str) -> str:
     """Return the hash of the sequences of the run's events by id."""
     return f"{PREFIX}run:{run_id}:ids"

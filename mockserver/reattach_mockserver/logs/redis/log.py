@@ -25,6 +25,7 @@ from reattach_mockserver.event import SETTLED, Entry, Stored
 from reattach_mockserver.logs.advance import advance, pinned, renewed, trimmed
 from reattach_mockserver.logs.base import (
     Answers,
+    Base,
     Claim,
     ClaimLost,
     Durability,
@@ -45,6 +46,7 @@ from reattach_mockserver.logs.redis.keys import (
     REVOKED,
     WAKES,
     active_key,
+    base_key,
     create_key,
     events_key,
     owned_key,
@@ -56,7 +58,7 @@ from reattach_mockserver.logs.redis.lease import Lease
 from reattach_mockserver.logs.redis.link import Link, Moved, Way, again, plain_name
 from reattach_mockserver.logs.redis.reader import Reader, under_key
 from reattach_mockserver.logs.redis.records import Row, effect_of, effect_text, row_of, stored_of
-from reattach_mockserver.logs.redis.scripts import CLAIM, COMMIT, LOOK, LOOK_CREATE, OWNED, PERFORM, TAIL
+from reattach_mockserver.logs.redis.scripts import CLAIM, COMMIT, COMPACT, LOOK, LOOK_CREATE, OWNED, PERFORM, TAIL
 from reattach_mockserver.logs.redis.subscription import Subscription
 from reattach_mockserver.logs.redis.turns import Turns
 
@@ -282,6 +284,14 @@ class RedisLog(Reader):
                     return record
         raise LogUnavailable("others were first again and again")
 
+    async def compact(self, run_id: str, writer: int, done: int, base: Base) -> None:
+        await again(lambda: self._link.script(COMPACT, run_id, writer, done, base.sequence, base.fold))
+
+    async def base(self, run_id: str) -> Base | None:
+        names = ("sequence", "fold")
+        sequence, fold = await again(lambda: self._link.command("HMGET", base_key(run_id), *names))
+        return None if fold is None else Base(int(sequence), fold.decode())
+
     async def renew(self, run_id: str, keep: int | None = None) -> RunRecord:
         async with self._turns.turn(run_id):
             for _ in range(_ATTEMPTS):
@@ -292,10 +302,13 @@ class RedisLog(Reader):
                 last, last_time = None, run.last_time
                 if keep is not None and run.answers is None:
                     try:
-                        (kept,) = await self._link.script(TAIL, events_key(run_id), keep, keep)
+                        found = await self._link.script(TAIL, events_key(run_id), keep, keep)
                         lost = await self._link.script(TAIL, events_key(run_id), keep + 1, run.last_sequence)
                     except Moved:
                         continue
+                    if not found:
+                        raise LookupError(f"event {keep} of {run_id} is not kept")
+                    (kept,) = found
                     last = Stored(keep, kept[1].decode(), "", False, kept[3])
                     last_time = json.loads(kept[3])["time"]
                     changes.drop(run_id, keep, lost)

@@ -120,7 +120,8 @@ local base = PREFIX .. 'run:' .. ARGV[1]
 for i = 2, #ARGV do
   local place = redis.call('HGET', base .. ':ids', ARGV[i])
   local entry = place and redis.call('XRANGE', base .. ':events', place .. '-0', place .. '-0')[1]
-  found[i] = entry and event(entry) or false
+  -- One that was let go of is known all the same; only its text is gone.
+  found[i] = entry and event(entry) or place and {place, ARGV[i], '', '0', ''} or false
 end
 return found
 """
@@ -226,6 +227,17 @@ return found
 """
 )
 """Of the events from one sequence to another: sequence, id, step, body."""
+
+COMPACT = _script(
+    """
+local base = PREFIX .. 'run:' .. ARGV[1]
+if redis.call('HGET', base, 'writer') ~= ARGV[2] then return 0 end
+if (redis.call('HGET', base .. ':base', 'sequence') or '0') ~= ARGV[3] then return 0 end
+redis.call('HSET', base .. ':base', 'sequence', ARGV[4], 'fold', ARGV[5])
+return redis.call('XTRIM', base .. ':events', 'MINID', string.format('%.0f-0', tonumber(ARGV[4]) + 1))
+"""
+)
+"""The fold of a run's first events in their place."""
 
 CLAIM = _script(
     """
