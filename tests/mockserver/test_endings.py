@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockserver_dialogue import played
-from mockserver_stage import OPEN, PATIENCE, QUICK, quiet
+from mockserver_stage import OPEN, PATIENCE, QUICK
 from reattach_mockserver.bearer import parse_tokens
 from reattach_mockserver.logs.sqlite import SqliteLog
 from reattach_mockserver.scenarios.script import (
@@ -137,7 +137,7 @@ async def test_a_stream_that_is_closed_for_any_reason_does_not_look_like_the_end
 
     What was before it is whole, so a client resumes, or learns by the refusal what became of its cursor.
     """
-    site = await sites(quiet(stream_age_ms=20) if reason == "max_age" else OPEN)
+    site = await sites(OPEN)
     run = await site.run()
     await site.until_head(run["id"], 3)
     exchange = site.attach(run["id"])
@@ -145,7 +145,7 @@ async def test_a_stream_that_is_closed_for_any_reason_does_not_look_like_the_end
     match reason:
         case "draining":
             site.engine.drain()
-        case "slow_consumer":
+        case "max_age" | "slow_consumer":
             site.engine.hub.close(reason, run["id"])
         case "epoch_changed":
             await site.engine.new_epoch(run["id"])

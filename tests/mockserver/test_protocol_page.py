@@ -1,6 +1,7 @@
 """PROTOCOL.md and the code say the same: each path, code, event type, reason, limit, header and word of one is in the other."""
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -188,6 +189,26 @@ def test_the_messages_of_a_socket_are_on_the_page():
     assert taken <= texts("faces")
     for word in sent | taken | {"resume_rejected"}:
         assert re.search(rf"`{word}\b", section("6. WebSocket")), word
+
+
+async def test_the_example_of_a_stream_is_what_is_sent(sites):
+    """The same fields in the same order, and the same members; only what a run brings is another."""
+    site = await sites(QUICK)
+    run = await site.settled()
+    body = (await site.attach(run["id"]).rest()).decode().split("\n\n")
+    example = section("4. Streaming").split("```")[1].strip("\n").split("\n\n")
+    sent = [body[0], next(block for block in body if "message.delta" in block)]
+    assert len(example) == 2
+    for shown, real in zip(example, sent, strict=True):
+        assert _form(shown.replace("{…}", "{}")) == _form(real)
+
+
+def _form(block: str) -> list[object]:
+    fields = [line.partition(": ") for line in block.split("\n")]
+    return [
+        list(json.loads(value)) if name == "data" else (name, value if name != "id" else "")
+        for name, _, value in fields
+    ]
 
 
 def test_every_section_that_the_code_refers_to_is_there():
