@@ -1,0 +1,38 @@
+"""The end of `reattach chaos run`, as text for a terminal."""
+
+from reattach_chaos.report.story import story
+from reattach_chaos.report.suite import Played, Suite
+
+
+def as_text(suite: Suite, page: str = "") -> str:
+    """Return the verdict, its witness, the counts, and how to play the leading case again. Ends without a line end.
+
+    Args:
+        suite: The run.
+        page: The path of the HTML report, "" where none was written.
+    """
+    lines = [suite.verdict.sentence()]
+    if suite.first is not None:
+        lines += witness_lines(suite.first)
+    verdict, total = suite.verdict, len(suite.played)
+    short = f" of {suite.planned}" if suite.planned > total else ""
+    lines.append(
+        f"cases {total}{short}   fired {suite.all_fired()}   valid {verdict.count('valid')}   "
+        f"invalid {verdict.count('invalid')}   unknown {verdict.count('unknown')}   seed {suite.seed}   {suite.seconds:.0f} s"
+    )
+    if suite.again:
+        lines.append(f"again: {suite.again} (or shrink)" + (f"  page {page}" if page else ""))
+    elif page:
+        lines.append(f"page {page}")
+    return "\n".join(lines)
+
+
+def witness_lines(played: Played) -> list[str]:
+    """Return the records that cannot both be right as a small table; nothing where no law is broken."""
+    broken = next(iter(played.verdict.broken.values()), None)
+    if broken is None or not broken.witness:
+        return []
+    told = story(broken.witness, played.history)
+    rows = [("conn", "who", "what", "", "")] + [(*each[1:], remark) for each, remark in told]
+    widths = [max(len(cells[column]) for cells in rows) for column in range(4)]
+    return ["  " + "  ".join((*map(str.ljust, cells, widths), cells[4])).rstrip() for cells in rows]
