@@ -67,6 +67,15 @@ def test_what_is_no_proxy_is_declined(api, body):
     badly_formed(api("POST", "/proxies", body))
 
 
+def test_null_is_as_good_as_absent(stage, api):
+    """For a proxy and for a toxic."""
+    proxy = stage.made(f"{stage.name}-n", enabled=None, toxics=None)
+    assert proxy["enabled"] is True
+    body = {"type": "latency", "name": None, "stream": None, "toxicity": None, "attributes": None}
+    answer = api("POST", f"{stage.path}/toxics", body)
+    assert (answer.status, answer.json["name"], answer.json["toxicity"]) == (200, "latency_downstream", 1)
+
+
 def test_a_name_is_there_once(stage, api):
     """409, and the first one stays."""
     body = {"name": stage.name, "upstream": "127.0.0.1:9", "listen": "127.0.0.1:0"}
@@ -290,8 +299,9 @@ def test_populate_leaves_what_is_equal_untouched(stage, api):
     body = {"name": stage.name, "upstream": stage.upstream, "listen": stage.proxy["listen"]}
     answer = api("POST", "/populate", [body])
     assert answer.status == 201
-    assert answer.json["proxies"][0]["enabled"] is False
-    assert len(answer.json["proxies"][0]["toxics"]) == 1
+    (shown,) = answer.json["proxies"]
+    assert (shown["enabled"], len(shown["toxics"])) == (False, 1)
+    assert api("GET", stage.path).json == shown
 
 
 def test_populate_replaces_what_is_not_equal(stage, api):

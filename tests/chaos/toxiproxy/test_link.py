@@ -142,6 +142,7 @@ def test_no_change_loses_doubles_or_reorders_a_byte(moves):
 
 @settings(max_examples=100, deadline=None)
 @given(moves=moves)
+@example(moves=[("add", 2), ("add", 0), ("add", 2), ("room", 0), ("send", 40_000), ("remove", 1)])
 def test_nothing_waits_for_ever(moves):
     """Where no toxic on the link holds anything back: as soon as the target takes, all comes, whatever was changed before."""
 
