@@ -12,7 +12,7 @@ Never here: an engine, a queue, a model. Checked by tests/mockserver/engines/tes
 
 import asyncio
 from collections.abc import Awaitable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -83,6 +83,7 @@ class Seat:
             RunCancelled: The run is to be cancelled; steps that were being done have ended.
         """
         came = asyncio.ensure_future(result)
+        came.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may be that nobody asks
         cancelled = asyncio.create_task(self._desk.cancelled.wait())
         try:
             await asyncio.wait({came, cancelled, self._broken}, return_when=asyncio.FIRST_COMPLETED)
@@ -92,14 +93,16 @@ class Seat:
                     await asyncio.wait(set(self._tasks.values()))
             if self._broken.done():
                 self._broken.result()
-            if came.done():
-                return outcome_of(await came)
-            raise RunCancelled
+            if came.done() and not came.cancelled():
+                return outcome_of(came.result())
+            if cancelled.done():
+                raise RunCancelled
+            # Not a cancellation of ours, and the run must not be taken for one that goes on elsewhere.
+            raise RuntimeError("the execution of the workflow was ended from outside")
         finally:
-            for waiting in (came, cancelled):
-                waiting.cancel()
-                with suppress(asyncio.CancelledError, Exception):
-                    await waiting
+            came.cancel()
+            cancelled.cancel()
+            await asyncio.wait({came, cancelled})
 
     async def leave(self) -> None:
         """Do nothing more: steps that are being done are cancelled, and have ended when this returns."""

@@ -118,6 +118,28 @@ async def test_a_cancel_needs_no_engine_that_answers():
         await seat.outcome(asyncio.Event().wait())
 
 
+async def test_an_execution_that_is_ended_from_outside_is_a_failure_and_no_cancellation():
+    """Taken for the end of our own task, it would leave the run as running, played by nobody."""
+    seat, _ = seat_of(Agent())
+    result = asyncio.get_running_loop().create_future()
+    outcome = asyncio.create_task(seat.outcome(result))
+    await asyncio.sleep(0)
+    result.cancel()
+    with pytest.raises(RuntimeError, match="ended from outside"):
+        await outcome
+
+
+async def test_a_cancel_wins_over_an_execution_that_ends_with_it():
+    seat, cancelled = seat_of(Agent())
+    result = asyncio.get_running_loop().create_future()
+    outcome = asyncio.create_task(seat.outcome(result))
+    await asyncio.sleep(0)
+    cancelled.set()
+    result.cancel()
+    with pytest.raises(RunCancelled):
+        await outcome
+
+
 async def test_who_leaves_has_ended_all_that_was_being_done():
     agent = Agent()
     seat, _ = seat_of(agent)
