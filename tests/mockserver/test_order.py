@@ -120,6 +120,20 @@ async def test_an_event_that_was_sent_and_not_taken_is_there_for_the_next_connec
         await again.close()
 
 
+async def test_at_every_position_of_a_run_longer_than_a_page_the_next_event_follows(sites):
+    """RS-12, RS-13: none, first, last, settling, the edges of what is read at once: the successor, and nothing before it."""
+    notes = tuple(RawEvent(type="note", data={"n": n}) for n in range(600))
+    site = await sites(Script(name="notes", clock="virtual", steps=notes))
+    run = await site.settled()
+    last = run["last_sequence"]
+    for after in range(last + 1):
+        page = (await site.get(f"/v1/runs/{run['id']}/events?limit=2&after={run['epoch']}.{after}")).json
+        assert [event["sequence"] for event in page["events"]] == [n for n in (after + 1, after + 2) if n <= last]
+    for after in (0, 1, 31, 32, 33, 63, 64, 65, 511, 512, 513, 543, 544, 545, last - 1):
+        blocks = await site.follow(run["id"], f"?after={run['epoch']}.{after}")
+        assert [block.json["sequence"] for block in blocks[1:]] == list(range(after + 1, last + 1))
+
+
 @pytest.mark.parametrize("every", [1, 3])
 async def test_however_often_a_connection_breaks_it_gets_on(sites, every):
     """RS-17: cut after so many whole events each time, a run of n is read in n / m connections."""
