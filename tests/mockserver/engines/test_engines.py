@@ -82,6 +82,9 @@ class Counting(ScriptedModel):
         return super().turn(conversation, tools)
 
 
+WITH_WORKFLOWS = pytest.mark.parametrize("kind", [kind for kind in ENGINES if kind != "own"])
+
+
 class Stumbling:
     """An agent at whose first call the log was away, for longer than its writer tries."""
 
@@ -236,10 +239,9 @@ class TestEachEngine:
         assert after["epoch"] != run["epoch"]
         assert (await site.engine.log.counts()).effects == 1
 
+    @WITH_WORKFLOWS
     async def test_a_log_that_was_away_for_long_ends_no_workflow(self, kind, sites, tmp_path):
         """The run is gone on with when the log is there again, and its workflow with it, from the step that it was in."""
-        if kind == "own":
-            pytest.skip("our own loop has no workflow")
         model = Counting(TURNS)
         agent = Stumbling(AgentWork(model=model, tools=[tool(charge)]))
         site = await sites(
@@ -275,10 +277,9 @@ class TestEachEngine:
         if kind != "own":
             assert await over(kind, site, run) == "cancelled"
 
+    @WITH_WORKFLOWS
     async def test_who_ends_the_workflow_with_the_engines_own_means_cancels_the_run(self, start, kind):
         """A run never stands as running because its workflow was taken from under it."""
-        if kind == "own":
-            pytest.skip("our own loop has no workflow")
         begun = asyncio.Event()
 
         async def hang(use):
