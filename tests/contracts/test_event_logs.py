@@ -224,6 +224,14 @@ async def test_a_writer_that_was_taken_over_appends_nothing_more(log: EventLog) 
     assert [event.id for event in await log.read("run_a", 1, 10, ROOM)] == ["evt_a_b"]
 
 
+async def test_of_two_that_take_a_run_over_one_does(log: EventLog) -> None:
+    """RS-62: whoever names the token that it has seen is refused if that is no more."""
+    run = await created(log)
+    taken = await asyncio.gather(*(log.take_over("run_a", run.writer) for _ in range(5)), return_exceptions=True)
+    assert sorted(type(each).__name__ for each in taken) == ["RunRecord"] + ["WriterLost"] * 4
+    assert [each.id for each in await log.owned()] == ["run_a"]
+
+
 async def test_the_status_changes_with_its_event(log: EventLog) -> None:
     """Rule 6: whoever read the settling event reads a settled status."""
     run = await created(log)
@@ -279,6 +287,7 @@ async def test_the_limit_on_runs_counts_those_that_have_not_settled(log: EventLo
     assert made
     assert [run.id for run in await log.unfinished()] == ["run_b"]
     assert await log.unfinished("q") == ()
+    assert (await log.busy("p"), await log.busy("q")) == (1, 0)
 
 
 async def test_all_runs_are_listed_oldest_first_a_page_at_a_time(log: EventLog) -> None:

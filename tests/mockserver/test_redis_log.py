@@ -205,6 +205,31 @@ async def test_others_are_told_what_one_has_changed():
         assert ears[1].heard == []
 
 
+async def test_a_log_in_another_database_of_the_same_redis_is_another_log():
+    urls, ear = (empty_database(), empty_database()), Ear()
+    async with opened(urls[0], ear=ear) as here, opened(urls[1]) as other, opened(urls[0]) as there:
+        await created(other)
+        await other.ask_cancel("run_a", "requested")
+        await other.revoke("t")
+        await created(there, "b")
+        await there.ask_cancel("run_b", "requested")
+        await ear.hears("changed run_b")
+        assert ear.heard == []
+        assert (await here.run("run_a"), await here.revoked()) == (None, frozenset())
+
+
+async def test_thousands_of_events_go_in_one_append_and_out_in_one_renewal():
+    """More words than one command of a script can have."""
+    async with opened(empty_database()) as log:
+        run = await created(log)
+        entries = [an_entry(f"n{number}") for number in range(9_000)]
+        record, _ = await log.append("run_a", run.writer, entries)
+        assert (record.last_sequence, len(await log.steps("run_a"))) == (9_001, 9_001)
+        renewed = await log.renew("run_a", keep=2)
+        assert (renewed.last_sequence, len(await log.steps("run_a"))) == (2, 2)
+        assert (await log.append("run_a", renewed.writer, entries))[0].last_sequence == 9_001
+
+
 # Leases
 
 

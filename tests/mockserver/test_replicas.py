@@ -130,6 +130,24 @@ async def test_a_token_that_is_revoked_at_one_is_good_at_none(sites):
     assert (await there.get("/v1/runs/x", {"Authorization": "Bearer a"})).status == 401
 
 
+async def test_a_run_is_its_principals_at_every_replica(sites):
+    """RS-65, RS-66, RS-67: with any token of theirs; to others it is as absent as one that never was, cursor or not."""
+    here, there = await pair(sites, tokens=parse_tokens(["alice a", "alice a2", "bob b"]))
+    mine, renewed, other = ({"Authorization": f"Bearer {token}"} for token in ("a", "a2", "b"))
+    run = (await here.create({"input": "x"}, key="k", **mine)).json
+    await here.until_settled(run["id"], mine)
+    await here.engine.revoke(here.engine.settings.tokens.caller("a").token)
+    await there.until(lambda: there.engine.revoked)
+    path = f"/v1/runs/{run['id']}/events?after={run['epoch']}.1"
+    assert (await there.get(path, mine)).status == 401
+    assert (await there.get(path, renewed)).json["events"][0]["sequence"] == 2
+    absent = path.replace(run["id"], "run_0")
+    answers = [(await there.get(each, other)) for each in (path, absent)]
+    assert [(each.status, each.code) for each in answers] == [(404, "run_not_found")] * 2
+    again = await there.create({"input": "x"}, key="k", **other)
+    assert (again.status, again.json["id"] == run["id"]) == (201, False)
+
+
 async def test_a_new_epoch_begun_at_one_closes_the_streams_of_all(sites):
     """RS-35: and the replica that played the run writes to it no more."""
     here, there = await pair(sites)

@@ -114,9 +114,8 @@ async def _new_run(engine: Engine, call: Call, key: str, digest: str, value: Any
     """Find out what is to be created, as far as the body alone can tell."""
     caller = call.caller
     limit = engine.settings.limits.runs_per_principal
-    busy = await engine.log.unfinished(caller.principal) if limit is not None else ()
     superseding = isinstance(value, dict) and value.get("on_active") == "cancel"
-    if limit is not None and len(busy) >= limit and not superseding:
+    if limit is not None and not superseding and await engine.log.busy(caller.principal) >= limit:
         raise _too_many(engine)
     if not isinstance(value, dict):
         raise invalid_request("the body is to be an object")

@@ -370,6 +370,9 @@ class EventLog(Protocol):
     async def unfinished(self, principal: str | None = None) -> tuple[RunRecord, ...]:
         """Return the runs that have not settled, oldest first; of all principals if None."""
 
+    async def busy(self, principal: str) -> int:
+        """Return how many runs of the principal have not settled."""
+
     async def steps(self, run_id: str) -> frozenset[str]:
         """Return the steps whose event the run holds, and those that were marked."""
 

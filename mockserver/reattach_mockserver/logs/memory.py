@@ -97,7 +97,7 @@ class MemoryLog:
         for other in others:
             if other in self._active:
                 raise SessionBusy(other)
-        if runs_limit is not None and len(await self.unfinished(run.principal)) >= runs_limit:
+        if runs_limit is not None and await self.busy(run.principal) >= runs_limit:
             raise TooManyRuns(run.principal)
         if paused is not None:
             self._runs[paused.id].record = paused
@@ -279,6 +279,9 @@ class MemoryLog:
     async def unfinished(self, principal: str | None = None) -> tuple[RunRecord, ...]:
         records = (held.record for held in self._active.values())
         return tuple(record for record in records if principal is None or record.principal == principal)
+
+    async def busy(self, principal: str) -> int:
+        return sum(held.record.principal == principal for held in self._active.values())
 
     async def steps(self, run_id: str) -> frozenset[str]:
         return frozenset(self._runs[run_id].steps)

@@ -367,6 +367,9 @@ class SqliteLog:
         )
         return tuple(RunRecord(*row) for row in rows)
 
+    async def busy(self, principal: str) -> int:
+        return number_of(self._reader, ACTIVE, (principal,))
+
     async def steps(self, run_id: str) -> frozenset[str]:
         low = self._number(run_id) * PLACES
         rows = self._reader.execute(

@@ -4,8 +4,8 @@ Each method adds to both lists; nothing here talks to Redis. What sets a run is 
 caller can forget one.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias, TypeVar
 
 from reattach_mockserver.event import SETTLED, Entry, Stored
 from reattach_mockserver.logs.base import RunRecord
@@ -29,7 +29,11 @@ from reattach_mockserver.logs.redis.keys import (
 from reattach_mockserver.logs.redis.records import Row, hash_of, stream_fields, told_text
 from reattach_mockserver.logs.redis.scripts import NUMBER, TELL
 
+T = TypeVar("T")
+
 Word: TypeAlias = str | bytes
+
+_MOST = 1_000  # words; even, and well below what Lua can unpack
 
 
 class Changes:
@@ -63,7 +67,8 @@ class Changes:
 
     def expect_new(self, run_id: str, entries: Iterable[Entry]) -> None:
         """Go on only if the run has none of these events."""
-        self._checks.append(["none", "", "HMGET", ids_key(run_id), *(entry.id for entry in entries)])
+        for ids in _some([entry.id for entry in entries]):
+            self._checks.append(["none", "", "HMGET", ids_key(run_id), *ids])
 
     # What is to be done
 
@@ -122,24 +127,32 @@ class Changes:
             told = entry.operation
             if told is not None:
                 self.do(TELL, operation_key(record.principal, told.id), record.id, told_text(told), told.status)
-        places = [word for _, event in new for word in (event.id, str(event.sequence))]
-        self.do("HSET", ids_key(record.id), *places)
-        self.do("SADD", steps_key(record.id), *(entry.step for entry, _ in new))
+        for places in _some([word for _, event in new for word in (event.id, str(event.sequence))]):
+            self.do("HSET", ids_key(record.id), *places)
+        for steps in _some([entry.step for entry, _ in new]):
+            self.do("SADD", steps_key(record.id), *steps)
         self.do("HINCRBY", COUNTS, "events", str(len(new)))
 
     def drop(self, run_id: str, keep: int, lost: Sequence[Sequence[bytes]]) -> None:
         """Take back the events after `keep`, of which `lost` has sequence, id and step."""
         if lost:
-            self.do("XDEL", events_key(run_id), *(f"{int(each[0])}-0" for each in lost))
+            for some in _some(lost):
+                self.do("XDEL", events_key(run_id), *(f"{int(each[0])}-0" for each in some))
+                self.do("HDEL", ids_key(run_id), *(each[1] for each in some))
+                self.do("SREM", steps_key(run_id), *(each[2] for each in some))
             # The next one will have a smaller id than the last that was taken back.
             self.do("XSETID", events_key(run_id), f"{keep}-0")
-            self.do("HDEL", ids_key(run_id), *(each[1] for each in lost))
-            self.do("SREM", steps_key(run_id), *(each[2] for each in lost))
             self.do("HINCRBY", COUNTS, "events", str(-len(lost)))
 
     def wake(self, run_id: str) -> None:
         """Tell the other replicas that the run has changed."""
         self.do("PUBLISH", WAKES, f"{self._replica} run {run_id}")
+
+
+def _some(words: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield them all, as many at a time as one command of a script can have."""
+    for start in range(0, len(words), _MOST):
+        yield words[start : start + _MOST]
 
 
 def _waits(record: RunRecord) -> bool:

@@ -109,7 +109,8 @@ class RedisLog(Reader):
         self._listener = listener
 
     async def open(self) -> None:
-        self.replica = secrets.token_hex(8)  # anew each time: what an earlier life owned is anybody's
+        # Anew each time: what an earlier life owned is anybody's.
+        self.replica = f"{parse_url(self._url).get('db', 0)}.{secrets.token_hex(8)}"
         self._link = Link(self._url, self._examine)
         self._lease = Lease(self._link, self.replica, self._lease_seconds, self._listener)
         self._subscription = Subscription(self._link, self.replica, self._listener, self._reconnected)

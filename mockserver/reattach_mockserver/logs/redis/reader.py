@@ -101,6 +101,9 @@ class Reader:
         rows = await again(lambda: self._link.script(LIST, place, after, limit))
         return tuple(self._noted(row) for found in rows if (row := row_of(found)) is not None)
 
+    async def busy(self, principal: str) -> int:
+        return int(await again(lambda: self._link.command("ZCARD", active_key(principal))))
+
     async def steps(self, run_id: str) -> frozenset[str]:
         found = await again(lambda: self._link.command("SMEMBERS", steps_key(run_id)))
         return frozenset(step.decode() for step in found)

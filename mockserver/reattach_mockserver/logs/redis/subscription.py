@@ -24,7 +24,7 @@ class Subscription:
 
     Args:
         link: The way to Redis.
-        replica: Our own name: what we said ourselves is no news.
+        replica: Our own name, `<database>.<chance>`: what we said ourselves is no news.
         listener: Told what was heard.
         lost: Awaited when a new connection stands: what was missed may be anything.
     """
@@ -92,7 +92,8 @@ class Subscription:
 
     def _tell(self, text: str) -> None:
         replica, kind, *rest = text.split(" ", 2)
-        if replica == self._replica:
+        # A channel is one for all databases of a Redis; those of another have another log.
+        if replica == self._replica or replica.partition(".")[0] != self._replica.partition(".")[0]:
             return
         match kind, rest:
             case "run", [run_id]:
