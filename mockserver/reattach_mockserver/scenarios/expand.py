@@ -263,7 +263,7 @@ def _planned(step: Step, path: str, seed: int, round_: int | None) -> Iterator[P
             text = None if step.text is None else _filled(step.text, round_)
             yield Emit(path=path, type=step.type, data=_filled_object(step.data, round_), text=text)
         case Blob():
-            yield Emit(path=path, type=step.type, data={"text": blob_text(step.bytes, f"{path}")})
+            yield Emit(path=path, type=step.type, data={"text": blob_text(step.bytes, f"{seed}:{path}")})
         case Wait():
             yield Rest(path=path, ms=step.ms)
         case Repeat():
