@@ -317,12 +317,30 @@ async def test_an_approval_for_what_would_not_be_done_is_stale(sites, changed):
 
 
 async def test_a_work_of_another_release_says_so(sites):
-    """The event comes once a change, before anything that the new release does."""
-    work = Released("r1")
+    """The event comes once a change, before anything that the new release does; also where it takes a run over."""
+
+    class Slow(Released):
+        async def __call__(self, desk: Desk) -> Outcome:
+            await desk.publish(self.release, "note", {})
+            if self.release != "r2" or len(self.lives) < 2:
+                self.lives.append(self.release)
+                await asyncio.Event().wait()
+            return Completed(desk.run.release)
+
+    work = Slow("r1")
+    work.lives = []
     site = await sites(works={"work": work})
-    run = await site.settled(ASK)
-    assert (await types_of(site, run))[:3] == ["run.created", "run.started", "release.changed"]
-    assert (await types_of(site, run)).count("release.changed") == 1
+    run = await site.run(ASK)
+    await site.until_head(run["id"], 4)
+    work.release = "r2"
+    await site.engine.restart()
+    await site.until_head(run["id"], 6)
+    await site.engine.restart()
+    run = await site.until_settled(run["id"])
+    assert run["result"] == "r2"
+    assert await types_of(site, run) == [
+        "run.created", "run.started", "release.changed", "note", "release.changed", "note", "run.completed",
+    ]  # fmt: skip
 
 
 async def test_two_engines_on_one_log_never_work_on_one_run(sites):

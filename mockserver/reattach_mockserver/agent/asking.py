@@ -10,7 +10,9 @@ The turn itself is one append: its text, its calls, and what it asks approval fo
 Never here: what becomes of a call (`calling.py`). Checked by tests/mockserver/agent/test_asking.py.
 """
 
+import hashlib
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -18,7 +20,7 @@ from reattach_mockserver.agent.conversation import Conversation
 from reattach_mockserver.agent.model import Called, Model, ModelError, Piece
 from reattach_mockserver.agent.tool import Tool
 from reattach_mockserver.engine.work import Desk, Failed, Note, RunCancelled
-from reattach_mockserver.event import Operation
+from reattach_mockserver.event import Operation, json_text
 
 _logger = logging.getLogger(__name__)
 
@@ -71,7 +73,8 @@ class Asking:
     async def _turn(self) -> None:
         talk, number = self._talk, self._talk.model_turns
         message_id = f"msg_{self._tag()}_{number}_{talk.attempts}"
-        text, deltas, calls = "", 0, []
+        texts: list[str] = []
+        calls: list[Called] = []
         await self._desk.reached(f"ask {message_id}")
         pieces = self._model.turn(talk.turns(), tuple(self._tools.values()))
         try:
@@ -81,25 +84,36 @@ class Asking:
                 if isinstance(piece, Called):
                     calls.append(piece)
                 elif piece.text:
-                    data = {"message_id": message_id, "index": deltas, "text": piece.text}
-                    talk.apply(await self._desk.publish(f"{message_id}.{deltas}", "message.delta", data))
-                    text, deltas = text + piece.text, deltas + 1
+                    data = {"message_id": message_id, "index": len(texts), "text": piece.text}
+                    talk.apply(await self._desk.publish(f"{message_id}.{len(texts)}", "message.delta", data))
+                    texts.append(piece.text)
         finally:
             close = getattr(pieces, "aclose", None)
             if close is not None:
                 await close()
         await self._desk.reached(f"said {message_id}")
-        notes = [self._call(number, index, call) for index, call in enumerate(calls)]
-        if text or not calls:
-            said = {"message_id": message_id, "role": "assistant", "text": text}
+        notes = self._calls(number, calls)
+        if texts or not calls:
+            said = {"message_id": message_id, "role": "assistant", "text": "".join(texts)}
             notes.insert(0, Note(step=f"{message_id}.said", type="message.completed", data=said))
         for event in await self._desk.publish_all(notes):
             talk.apply(event)
 
-    def _call(self, turn: int, index: int, call: Called) -> Note:
-        """Say what is done about a call: begin it, or ask for it. Its ids come from its place, so every process finds them."""
-        place = f"{self._tag()}_{turn}_{index}"
-        call_id, operation_id = f"call_{place}", f"op_{place}"
+    def _calls(self, turn: int, calls: Sequence[Called]) -> list[Note]:
+        """Say what is done about each call: begin it, or ask for it."""
+        notes: list[Note] = []
+        equal: Counter[str] = Counter()
+        for index, call in enumerate(calls):
+            # What the operation is called comes from what it is. Where a log has lost its tail and the turn is asked for again,
+            # the same call is the same operation, whose effect may stand, and another call is another one.
+            digest = hashlib.sha256(json_text([call.tool, dict(call.arguments)]).encode()).hexdigest()[:12]
+            equal[digest] += 1
+            place = f"{self._tag()}_{turn}"
+            operation_id = f"op_{place}_{digest}" + (f"_{equal[digest]}" if equal[digest] > 1 else "")
+            notes.append(self._call(f"call_{place}_{index}", operation_id, call))
+        return notes
+
+    def _call(self, call_id: str, operation_id: str, call: Called) -> Note:
         tool = self._tools.get(call.tool)
         kind = None if tool is None else kind_of(tool, call)
         if tool is not None and kind is not None:
@@ -122,7 +136,12 @@ def kind_of(tool: Tool, call: Called) -> Literal["approval", "client_tool"] | No
     """Return what a call of this tool is to be asked for, None if it is simply done."""
     if tool.run is None:
         return "client_tool"
-    return "approval" if tool.needs_approval(call.arguments) else None
+    try:
+        return "approval" if tool.needs_approval(call.arguments) else None
+    except Exception:
+        # Made for other arguments than a model thought of: a person sees them before anything is done with them.
+        _logger.warning("whether %s needs approval cannot be told", tool.name, exc_info=True)
+        return "approval"
 
 
 def call_note(call_id: str, operation_id: str, name: str, arguments: Mapping[str, Any], tool: Tool | None) -> Note:
@@ -140,7 +159,10 @@ def call_note(call_id: str, operation_id: str, name: str, arguments: Mapping[str
 async def _next(pieces: AsyncIterator[Piece]) -> Piece | None:
     """Return the model's next piece, None at the turn's end; what it raises is the model's, never the log's."""
     try:
-        return await anext(pieces, None)
+        piece = await anext(pieces, None)
+        if isinstance(piece, Called):
+            json_text(dict(piece.arguments))  # refused here, where asking again may help
+        return piece
     except ModelError:
         raise
     except Exception as error:

@@ -42,7 +42,6 @@ class Conversation:
         user_spoke: The last run's user turn is in the log.
         model_turns: How many turns of the model's the last run has.
         attempts: How many messages of the turn that is not recorded yet were begun.
-        half: Id and text of a message that was begun and not completed, if there is one.
         responses: What the last run's answers say, by action.
     """
 
@@ -53,7 +52,8 @@ class Conversation:
         self.user_spoke = False
         self.model_turns = 0
         self.attempts = 0
-        self.half: tuple[str, str] | None = None
+        self._half_id: str | None = None
+        self._half_texts: list[str] = []
         self.responses: dict[str, Mapping[str, Any]] = {}
 
     def begin(self, *, continues: bool) -> None:
@@ -67,25 +67,30 @@ class Conversation:
         self.user_spoke = False
         self.model_turns = 0
         self.attempts = 0
-        self.half = None
+        self._half_id = None
         self.responses = {}
+
+    @property
+    def half(self) -> tuple[str, str] | None:
+        """Id and text of a message that was begun and not completed, None if there is none."""
+        return None if self._half_id is None else (self._half_id, "".join(self._half_texts))
 
     def apply(self, event: Mapping[str, Any]) -> None:
         """Take the next event in. Those of other types, or of a foreign shape, change nothing."""
         match event:
             case {"type": "message.delta", "data": {"message_id": str(message_id), "text": str(text)}}:
-                if self.half is None or self.half[0] != message_id:
+                if self._half_id != message_id:
                     self.attempts += 1
-                    self.half = (message_id, "")
-                self.half = (message_id, self.half[1] + text)
+                    self._half_id, self._half_texts = message_id, []
+                self._half_texts.append(text)
             case {"type": "message.completed", "data": {"role": "user", "text": str(text)}}:
                 self._turns.append(UserTurn(text))
                 self._growing = None
                 self.user_spoke = True
             case {"type": "message.completed", "data": {"interrupted": True}}:
-                self.half = None
+                self._half_id = None
             case {"type": "message.completed", "data": {"role": "assistant", "text": str(text)}}:
-                self.half = None
+                self._half_id = None
                 self._begin_turn(text)
             case {"type": "tool.call", "data": {"call_id": str(call_id)}}:
                 self._state(call_id, event["data"]).begun = True

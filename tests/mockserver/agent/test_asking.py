@@ -7,7 +7,7 @@ import pytest
 
 from agent_stage import ASK, Recorder, Used, data_of, events_of, soon, types
 from reattach_mockserver.agent.loop import AgentWork
-from reattach_mockserver.agent.model import Called, ModelError, Said, UserTurn
+from reattach_mockserver.agent.model import Called, ModelError, ModelTurn, Said, UserTurn
 from reattach_mockserver.agent.scripted import ScriptedModel
 from reattach_mockserver.agent.tool import Tool
 
@@ -131,3 +131,50 @@ async def test_a_turn_that_says_and_calls_nothing_is_an_end(sites):
     site = await sites(works={"agent": AgentWork(model=ScriptedModel([[]]))})
     run = await site.settled(ASK)
     assert (run["status"], run["result"]) == ("completed", {"text": ""})
+
+
+@pytest.mark.parametrize("arguments", [{"at": {1, 2}}, {"at": float("nan")}, 7])
+async def test_a_call_with_what_is_no_json_is_the_models_failure(sites, arguments):
+    """It is asked again, as for any other turn that is none; nothing of the turn is in the log."""
+    site = await sites(
+        works={"agent": AgentWork(model=ScriptedModel([[Called("look", arguments)]]), retry_seconds=0.001)}
+    )
+    run = await site.settled(ASK)
+    assert run["error"]["code"] == "model_failed"
+    assert data_of(await events_of(site, run), "tool.call") == []
+
+
+async def test_a_turn_asked_for_again_has_the_operations_of_the_calls_that_are_the_same(sites):
+    """RS-35, RS-45: the log lost its tail and with it the turn; what the ledger has is not done again, what is new is done."""
+    pay = Used("paid", "paid other")
+    first, more, end = Called("pay", {"cents": 9}), Called("pay", {"cents": 8}), Said("Done.")
+
+    class Changing:
+        """Says after the loss what it said before, and something more."""
+
+        says: list = [[first], [end]]  # noqa: RUF012 (one model, one test)
+
+        async def turn(self, conversation, tools):
+            for piece in self.says[sum(isinstance(turn, ModelTurn) for turn in conversation)]:
+                yield piece
+
+    model = Changing()
+    site = await sites(works={"agent": AgentWork(model=model, tools=[Tool(name="pay", run=pay, effect="ledger")])})
+    run = await site.settled(ASK)
+    model.says = [[more, first], [end]]
+    await site.engine.new_epoch(run["id"], keep=3)
+    run = await site.until_settled(run["id"])
+    assert run["status"] == "completed"
+    calls = data_of(await events_of(site, run), "tool.call")
+    assert [use.arguments["cents"] for use in pay.uses] == [9, 8]
+    assert {use.operation_id for use in pay.uses} == {call["operation_id"] for call in calls}
+    results = {result["call_id"]: result["result"] for result in data_of(await events_of(site, run), "tool.result")}
+    assert [results[call["call_id"]] for call in calls] == ["paid other", "paid"]
+
+
+async def test_equal_calls_of_one_turn_are_different_operations(sites):
+    pay = Used("paid")
+    model = ScriptedModel([[Called("pay", {"cents": 9})] * 3, [Said("Done.")]])
+    site = await sites(works={"agent": AgentWork(model=model, tools=[Tool(name="pay", run=pay, effect="ledger")])})
+    await site.settled(ASK)
+    assert len({use.operation_id for use in pay.uses}) == len({use.call_id for use in pay.uses}) == 3

@@ -125,6 +125,18 @@ async def test_what_needs_approval_waits_for_it_and_what_does_not_is_done(sites)
     assert (await site.get(f"/v1/operations/{action['operation_id']}")).json["status"] == "committed"
 
 
+async def test_who_cannot_tell_whether_to_ask_asks(sites):
+    """The model called with what nobody thought of; a person sees it before anything is done."""
+    model, pay = Recorder([[Called("pay", {"euros": 1})], DONE]), Used("paid")
+    tool = Tool(name="pay", run=pay, needs_approval=lambda arguments: arguments["cents"] > 5)
+    site = await sites(works={"agent": AgentWork(model=model, tools=[tool])})
+    paused = await site.settled(ASK)
+    assert (paused["status"], pay.uses) == ("requires_action", [])
+    action_id = paused["required_actions"][0]["id"]
+    await site.settled({"continues": paused["id"], "responses": [{"action_id": action_id, "decision": "approve"}]})
+    assert len(pay.uses) == 1
+
+
 async def test_what_is_refused_is_not_done_and_the_model_is_told(sites):
     """RS-89: with the reason that was given."""
     model, pay = Recorder([[Called("pay")], DONE]), Used("paid")
