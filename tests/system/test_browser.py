@@ -78,6 +78,18 @@ FETCH = """async ({base, token}) => {
 }"""
 
 
+SOCKET = """({url, token, run_id}) => new Promise((done) => {
+  const told = [];
+  const socket = new WebSocket(url, "reattach.v1");
+  socket.onopen = () => {
+    if (token) socket.send(JSON.stringify({type: "auth", token}));
+    socket.send(JSON.stringify({type: "resume", run_id, cursor: null}));
+  };
+  socket.onmessage = ({data}) => told.push(data);
+  socket.onclose = ({code}) => done({code, told, protocol: socket.protocol});
+})"""
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
     with launched() as running:
@@ -154,3 +166,36 @@ def test_without_tokens_a_page_of_another_origin_reads_nothing_and_makes_nothing
     assert refused == [True, True]
     assert seen == []
     assert server.counts.runs == 1
+
+
+def test_its_own_web_socket_follows_a_run_with_a_token_in_its_first_message(browser: "Browser") -> None:
+    """A browser can set no header there; from another origin, to the settling event and the close that means the end."""
+    settings = Settings(scripts=Library({"talk": TALK}), default="talk", tokens=parse_tokens(["alice secret"]))
+    with LiveServer(settings) as server, open_page(browser, PATIENCE) as page:
+        key = {"Idempotency-Key": "k", "Authorization": "Bearer secret"}
+        run = httpx.post(f"{server.url}/v1/runs", json={"input": "x"}, headers=key, trust_env=False).json()
+        url = f"ws{server.url.removeprefix('http')}/v1/socket"
+        found = page.evaluate(SOCKET, {"url": url, "token": "secret", "run_id": run["id"]})
+        refused = page.evaluate(SOCKET, {"url": url, "token": "wrong", "run_id": run["id"]})
+        log = [text.decode() for text in server.log(run["id"])]
+    first, *events = found["told"]
+    assert (json.loads(first)["type"], found["code"], found["protocol"]) == ("resume_ok", 1000, "reattach.v1")
+    assert events == [
+        f'{{"type":"event","cursor":"{run["epoch"]}.{number}","event":{text}}}' for number, text in enumerate(log, 1)
+    ]
+    assert (refused["code"], [json.loads(text)["code"] for text in refused["told"]]) == (1008, ["unauthenticated"])
+
+
+def test_without_tokens_its_web_socket_opens_for_pages_of_this_machine_only(
+    server: LiveServer, browser: "Browser"
+) -> None:
+    """No preflight guards a socket: the server refuses the upgrade itself."""
+    key = {"Idempotency-Key": "k"}
+    run = httpx.post(f"{server.url}/v1/runs", json={"input": "x"}, headers=key, trust_env=False).json()
+    asked = {"url": f"ws{server.url.removeprefix('http')}/v1/socket", "token": None, "run_id": run["id"]}
+    with open_page(browser, PATIENCE) as page:
+        stranger = page.evaluate(SOCKET, asked)
+        page.goto(f"{server.url}/.well-known/reattach")
+        ours = page.evaluate(SOCKET, asked)
+    assert (stranger["code"], stranger["told"]) == (1006, [])
+    assert (ours["code"], len(ours["told"])) == (1000, 1 + len(server.log(run["id"])))
