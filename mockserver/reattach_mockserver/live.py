@@ -7,6 +7,7 @@ test never touches the engine from its own thread.
 import asyncio
 import socket
 import threading
+import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from types import TracebackType
@@ -15,6 +16,7 @@ from typing import Any, Self, TypeVar
 from reattach_mockserver.admin.app import AdminApplication
 from reattach_mockserver.app import Application, create_app
 from reattach_mockserver.engine.engine import Engine
+from reattach_mockserver.event import Stored
 from reattach_mockserver.host import Admin, bind, host, url_of
 from reattach_mockserver.library import Library
 from reattach_mockserver.logs.base import Counts, RunRecord
@@ -151,6 +153,43 @@ class LiveServer:
     def new_epoch(self, run_id: str, keep: int | None = None) -> RunRecord:
         """Replace the run's log; `keep` loses the events after that sequence."""
         return self.call(lambda: self.engine.new_epoch(run_id, keep))
+
+    def runs(self) -> tuple[RunRecord, ...]:
+        """Return every run, oldest first."""
+
+        async def read() -> tuple[RunRecord, ...]:
+            found: list[RunRecord] = []
+            while page := await self.engine.log.runs(found[-1].number if found else 0, 1_000):
+                found += page
+            return tuple(found)
+
+        return self.call(read)
+
+    def publish(self, run_id: str, kind: str, data: Mapping[str, Any], text: str | None = None) -> Stored:
+        """Append an event to the run, beside what it plays.
+
+        Raises:
+            KeyError: There is no such run.
+            RunSettled: Its log grows no more.
+            EventTooLarge: The event is above the limit.
+        """
+
+        async def append() -> Stored:
+            run = await self.engine.log.run(run_id)
+            if run is None:
+                raise KeyError(run_id)
+            _, stored = await self.engine.publish(run, uuid.uuid4().hex, kind, dict(data), text=text)
+            return stored
+
+        return self.call(append)
+
+    def advance(self, ms: int) -> None:
+        """Move the server's clock forward: waits of scenarios, expiry, retention and overload come closer by so much."""
+
+        async def move() -> None:
+            self.engine.advance(ms)
+
+        self.call(move)
 
     def restart(self) -> None:
         """Do what the death and rebirth of the process would, on the same port and log."""

@@ -21,6 +21,7 @@ from reattach_mockserver.live import LiveServer
 from reattach_mockserver.logs.base import Counts
 from reattach_mockserver.scenarios.parse import load_script
 from reattach_mockserver.scenarios.script import Script
+from reattach_mockserver.scenarios.steps import TYPE, reserved
 from reattach_mockserver.settings import Playable, Settings
 
 _PATIENCE = 10.0  # seconds; only a broken server takes longer
@@ -99,17 +100,65 @@ class Playground:
         """Return how many read the run at the moment."""
         return self._server.readers(run_id)
 
-    def expire(self, run_id: str, first: int | None = None) -> None:
-        """Let go of the run's events before `first`, as retention would; None: of all but the newest."""
-        self._server.expire(run_id, len(self._server.log(run_id)) if first is None else first)
+    @property
+    def calls(self) -> dict[str, int]:
+        """How often each route was called, such as `{"GET /v1/runs/{run_id}/events": 2}`."""
+        return dict(self._server.app.calls)
+
+    def publish(
+        self, run_id: str, type: str, data: Mapping[str, Any] | None = None, *, text: str | None = None
+    ) -> dict[str, Any]:
+        """Append an event to a run, beside what it plays, and return it.
+
+        Args:
+            run_id: A run that has not settled.
+            type: Any type but those that only a server appends (`run.…`, `action.…`, `stream.…`, `release.changed`).
+            data: Its data.
+            text: What it adds to the visible text, where its type is not one of the protocol's.
+
+        Raises:
+            ValueError: It is no type that may be published.
+            KeyError: There is no such run.
+            RunSettled: The run's log grows no more.
+        """
+        if not TYPE.fullmatch(type) or reserved(type):
+            raise ValueError(f"type={type!r}: one line that is none of the server's own types is needed")
+        event: dict[str, Any] = json.loads(self._server.publish(run_id, type, data or {}, text).body)
+        return event
+
+    def advance(self, seconds: float) -> None:
+        """Move the server's clock forward: waits of scenarios, expiry, retention and overload come closer by so many seconds.
+
+        Heartbeats, the age of streams and long polls keep real time.
+        """
+        self._server.advance(round(seconds * 1_000))
+
+    def expire(self, run_id: str | None = None, first: int | None = None) -> None:
+        """Let go of the events before `first`, as retention would.
+
+        Args:
+            run_id: Of this run; None: of every run.
+            first: The first that is kept; None: the newest.
+        """
+        for each in self._these(run_id):
+            self._server.expire(each, len(self._server.log(each)) if first is None else first)
 
     def restart(self) -> None:
         """Do what the death and rebirth of the process would: every connection is cut, unfinished runs go on."""
         self._server.restart()
 
-    def new_epoch(self, run_id: str, keep: int | None = None) -> None:
-        """Replace the run's log; `keep` loses the events after that sequence."""
-        self._server.new_epoch(run_id, keep)
+    def new_epoch(self, run_id: str | None = None, keep: int | None = None) -> None:
+        """Replace a run's log under the same run id.
+
+        Args:
+            run_id: This run's; None: every run's.
+            keep: Lose the events after this sequence, as an unsynced tail would be lost; None loses none.
+        """
+        for each in self._these(run_id):
+            self._server.new_epoch(each, keep)
+
+    def _these(self, run_id: str | None) -> list[str]:
+        return [run.id for run in self._server.runs()] if run_id is None else [run_id]
 
 
 class _Growing(Library):
