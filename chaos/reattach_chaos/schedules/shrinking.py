@@ -5,8 +5,9 @@ the usual settings. Each step is tried by the caller, who plays it; the first th
 only proposes.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from reattach_chaos.schedules.fault import Fault
 from reattach_chaos.schedules.fits import objection
@@ -48,10 +49,25 @@ def shrinks(schedule: Schedule) -> Iterator[Schedule]:
         yield schedule.with_faults(faults[half:])
     for place in range(len(faults)):
         yield schedule.with_faults(faults[:place] + faults[place + 1 :])
+    for shorter in _shorter(schedule.scenario):
+        yield replace(schedule, scenario=shorter)
     for place, planned in enumerate(faults):
         for smaller in _smaller(planned):
             if objection(smaller) is None:
                 yield schedule.with_faults((*faults[:place], smaller, *faults[place + 1 :]))
+
+
+def _shorter(scenario: str | Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield shorter scripts: without one half of the steps, and without one step. A script that is only named stays as it is."""
+    steps = scenario.get("steps") if isinstance(scenario, Mapping) else None
+    if not isinstance(scenario, Mapping) or not isinstance(steps, list):
+        return
+    half = len(steps) // 2
+    if half > 1:
+        yield {**scenario, "steps": steps[half:]}
+        yield {**scenario, "steps": steps[:half]}
+    for place in range(len(steps) if len(steps) > 1 else 0):
+        yield {**scenario, "steps": steps[:place] + steps[place + 1 :]}
 
 
 def _smaller(planned: Planned) -> Iterator[Planned]:

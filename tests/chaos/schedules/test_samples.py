@@ -1,5 +1,6 @@
 import random
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -207,6 +208,19 @@ def test_shrinking_finds_the_one_fault_that_matters():
     others = [Planned(fault=Fault.LATENCY, at=at("connecting"), settings={"delay_ms": 7}) for _ in range(3)]
     found = shrink(drawn_schedule(1).with_faults((others[0], guilty, *others[1:])), fails)
     assert [str(planned) for planned in found.faults] == ["fin-before-blank-line-of-event-1-on-resume"]
+
+
+def test_shrinking_shortens_a_script_that_is_at_hand():
+    """Steps that do not matter go; a script that is only named cannot be shortened."""
+    script = {"reattach": "scenario/1", "steps": [{"say": word} for word in "abcdefg"]}
+    schedule = replace(drawn_schedule(1).with_faults(()), scenario=script)
+    found = shrink(
+        schedule, lambda each: {"say": "c"} in each.scenario["steps"] and {"say": "f"} in each.scenario["steps"]
+    )
+    assert found.scenario["steps"] == [{"say": "c"}, {"say": "f"}]
+    assert list(shrinks(replace(schedule, scenario={"steps": [1]}))) == []
+    assert list(shrinks(replace(schedule, scenario={"steps": 1}))) == []
+    assert list(shrinks(replace(schedule, scenario="session"))) == []
 
 
 def test_shrinking_ends():
