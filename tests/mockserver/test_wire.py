@@ -7,6 +7,8 @@ import pytest
 
 from mockserver_stage import OPEN, QUICK, quiet
 from reattach_mockserver.bearer import parse_tokens
+from reattach_mockserver.logs.base import LogUnavailable
+from reattach_mockserver.logs.memory import MemoryLog
 from reattach_mockserver.scenarios.script import Blob, RawEvent, Script
 from reattach_mockserver.settings import Limits
 
@@ -198,3 +200,48 @@ async def test_the_answer_to_a_create_says_all_that_a_client_needs(sites):
     told = await site.get("/.well-known/reattach")
     assert (told.status, told.headers["content-type"]) == (200, "application/json")
     assert "resumable" in json.loads(told.body)["levels"]
+
+
+class Away(MemoryLog):
+    """A log that cannot be reached while `away`."""
+
+    away = False
+
+    def _reach(self) -> None:
+        if self.away:
+            raise LogUnavailable("no answer")
+
+    async def run(self, run_id):
+        self._reach()
+        return await super().run(run_id)
+
+    async def read(self, *args):
+        self._reach()
+        return await super().read(*args)
+
+    async def by_key(self, *args):
+        self._reach()
+        return await super().by_key(*args)
+
+
+async def test_while_the_log_is_away_streams_stay_and_calls_are_told_to_come_again(sites):
+    """RS-59, RS-81: a stream is kept alive and goes on with the next event; every call is 503 with a time, and nothing is made."""
+    log = Away()
+    site = await sites(quiet(heartbeat_ms=30), log=log)
+    run = await site.run(key="k")
+    await site.until_head(run["id"], 3)
+    exchange = site.attach(run["id"], "?after=tail")
+    await exchange.block()
+    log.away = True
+    assert [await exchange.line() for _ in range(3)] == [": still here"] * 3
+    for path, form in (("", {}), ("/events", {}), ("/events", SSE), ("/snapshot", {})):
+        answer = await site.get(f"/v1/runs/{run['id']}{path}", form)
+        assert (answer.status, answer.code) == (503, "overloaded"), path
+        assert int(answer.headers["retry-after"]) >= 1
+    refused = await site.create(key="other")
+    assert (refused.status, refused.code) == (503, "overloaded")
+    log.away = False
+    await site.append(run["id"], "next")
+    assert (await exchange.block()).json["data"]["name"] == "next"
+    assert (await site.create(key="k")).json["id"] == run["id"]
+    assert (await log.counts()).runs == 1
