@@ -47,6 +47,7 @@ class Guard(HttpToolsProtocol):
         self._part = ""  # what of a request is coming: its head, its body, or nothing
         self._taken = 0  # bytes since there was last a whole request
         self._refused = False
+        self._unanswered: list[RequestResponseCycle] = []  # of several at once, uvicorn forgets the one being answered
         self._stall = Stall(self.patience.stall)
 
     # The connection
@@ -141,6 +142,10 @@ class Guard(HttpToolsProtocol):
             raise ValueError("too many requests at once")  # the parser gives up, which is answered with 400
         super().on_headers_complete()
         self._part = "body"
+        newest = self._answering
+        self._unanswered = [cycle for cycle in self._unanswered if not cycle.response_complete and cycle is not newest]
+        if newest is not None:
+            self._unanswered.append(newest)
 
     def on_message_complete(self) -> None:
         """End a request."""
@@ -171,13 +176,13 @@ class Guard(HttpToolsProtocol):
     def _refuse(self, refusal: Refusal) -> None:
         """Say no, and close so that it can be read: nothing more is sent, what still comes is thrown away for a moment."""
         self._refused = True
-        answering = self._answering
-        if answering is not None:
-            answering.disconnected = True  # whatever it still sends goes nowhere
-            answering.message_event.set()
+        unanswered = [cycle for cycle in self._unanswered if not cycle.response_complete]
+        for cycle in unanswered:
+            cycle.disconnected = True  # whatever it still sends goes nowhere
+            cycle.message_event.set()
         self.pipeline.clear()
         self._unset_keepalive_if_required()
-        if answering is not None and answering.response_started:
+        if any(cycle.response_started for cycle in unanswered):
             self.transport.abort()  # half an answer stands there: breaking off shows that it is none
             return
         self.transport.write(refusal.message())

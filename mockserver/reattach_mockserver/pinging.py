@@ -53,6 +53,15 @@ class PingingProtocol(WebSocketsSansIOProtocol):
         else:
             super().handle_cont(event)
 
+    def send_receive_event_to_app(self) -> None:
+        """Hand a whole message on; text that is none ends the socket, also one whose peer has said goodbye behind it."""
+        if self.curr_msg_data_type == "text" and not self.close_sent and not _is_text(b"".join(self.frames)):
+            self.frames = []
+            self.conn.fail(CloseCode.INVALID_DATA, "a text that is not UTF-8")
+            self.handle_parser_exception()
+        else:
+            super().send_receive_event_to_app()
+
     def handle_ping(self) -> None:
         """Answer pings as they come, to a peer that reads; else the last of them, once it does."""
         pong = b"".join(self.conn.data_to_send())
@@ -92,3 +101,11 @@ class PingingProtocol(WebSocketsSansIOProtocol):
         except InvalidState as error:
             raise ConnectionResetError("the client has left") from error
         self.transport.write(b"".join(self.conn.data_to_send()))
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
