@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from reattach_chaos.toxiproxy.control import Doors
     from reattach_mockserver.playground import Playground
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add our options."""
+    group = parser.getgroup("reattach")
+    group.addoption(
+        "--reattach-backend",
+        choices=("auto", "embedded", "toxiproxy"),
+        default="auto",
+        help="which Toxiproxy breaks connections; auto: the real one where there is one (default: %(default)s)",
+    )
 
 
 @pytest.fixture
@@ -23,3 +35,14 @@ def reattach_server() -> Iterator[Playground]:
         pytest.fail(f"reattach_server needs {missing.name}: pip install 'reattach[mockserver]'", pytrace=False)
     with Playground() as server:
         yield server
+
+
+@pytest.fixture
+def reattach_proxy(request: pytest.FixtureRequest) -> Iterator[Doors]:
+    """Proxies of this test's own, before whatever server it names; see `reattach_chaos.toxiproxy.control.doors`."""
+    try:
+        from reattach_chaos.toxiproxy.control import Doors
+    except ModuleNotFoundError as missing:
+        pytest.fail(f"reattach_proxy needs {missing.name}: pip install 'reattach[chaos]'", pytrace=False)
+    with Doors(request.config.getoption("--reattach-backend")) as doors:
+        yield doors

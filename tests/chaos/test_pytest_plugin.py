@@ -14,7 +14,18 @@ import tomllib
 import pytest
 
 PLUGIN = "reattach_chaos.pytest_plugin"
-HEAVY = ("reattach", "reattach_mockserver", "httpx", "anyio", "asyncio", "starlette", "uvicorn", "yaml")
+HEAVY = (
+    "requests",
+    "toxiproxy",
+    "reattach",
+    "reattach_mockserver",
+    "httpx",
+    "anyio",
+    "asyncio",
+    "starlette",
+    "uvicorn",
+    "yaml",
+)
 
 NEWCOMER = """
 import json
@@ -116,6 +127,93 @@ def test_the_example_of_an_application_under_test(tmp_path: pathlib.Path) -> Non
         """,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+PROXIED = """
+import socket
+import urllib.request
+
+import pytest
+
+
+@pytest.fixture
+def connected(reattach_proxy):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(30)
+        url = "http://127.0.0.1:%d/path?x=1" % listener.getsockname()[1]
+
+        def connect(**more):
+            through = reattach_proxy.url_for(url, **more)
+            assert through.endswith("/path?x=1")
+            host, _, port = through.split("/")[2].rpartition(":")
+            client = socket.create_connection((host, int(port)), timeout=30)
+            server, _ = listener.accept()
+            server.sendall(b"hello")
+            assert client.recv(5) == b"hello"
+            sides.extend((client, server))
+            return client, server
+
+        sides = []
+        yield connect
+        for side in sides:
+            side.close()
+
+
+def test_a_request_goes_through(reattach_server, reattach_proxy):
+    run = reattach_server.start("hello")
+    url = reattach_proxy.url_for(reattach_server.url + "/v1/runs/" + run)
+    assert url != reattach_server.url
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        assert answer.status == 200
+    reattach_proxy.refuse()
+    with pytest.raises(OSError):
+        urllib.request.urlopen(url, timeout=30)
+    reattach_proxy.heal()
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        assert answer.status == 200
+
+
+def test_a_stall_heals(connected, reattach_proxy):
+    client, server = connected()
+    reattach_proxy.cut("stall")
+    server.sendall(b"later")
+    client.settimeout(0.1)
+    with pytest.raises(TimeoutError):
+        client.recv(5)
+    client.settimeout(30)
+    reattach_proxy.heal()
+    assert client.recv(5) == b"later"
+
+
+def test_a_reset(connected, reattach_proxy):
+    client, _ = connected(resets=True)
+    reattach_proxy.cut("rst")
+    with pytest.raises(ConnectionResetError):
+        client.recv(5)
+    with pytest.raises(ValueError, match="resets=True"):
+        connected(resets=False)
+
+
+def test_a_toxic(connected, reattach_proxy):
+    connected()
+    reattach_proxy.toxic("limit_data", bytes=7)
+    client, server = connected()
+    server.sendall(b"more")
+    assert client.recv(10) + client.recv(10) == b"mo"
+
+
+def test_nothing_is_there_yet(reattach_proxy, request):
+    with pytest.raises(ValueError, match="url_for"):
+        reattach_proxy.cut("fin")
+    assert reattach_proxy.backend == request.config.getoption("--reattach-backend")
+"""
+
+
+def test_a_newcomers_tests_cut_with_the_fixture(tmp_path: pathlib.Path) -> None:
+    """`reattach_proxy` before a server of ours and one of theirs: refused, stalled, healed, reset, limited."""
+    done = newcomer(tmp_path, PROXIED, "--reattach-backend", "embedded")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "5 passed" in done.stdout
 
 
 def test_the_plugin_is_declared_and_loads_nothing_heavy() -> None:

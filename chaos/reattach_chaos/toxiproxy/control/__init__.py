@@ -8,6 +8,7 @@ with Toxiproxy() as toxiproxy, toxiproxy.proxy("127.0.0.1:8700") as proxy:
 """
 
 from reattach_chaos.toxiproxy.control.backends import BackendName
+from reattach_chaos.toxiproxy.control.doors import Doors
 from reattach_chaos.toxiproxy.control.errors import Declined, InfrastructureError, ToxiproxyError, Unsafe
 from reattach_chaos.toxiproxy.control.proxy import Fault, PlannedFault, Proxy
 from reattach_chaos.toxiproxy.control.toxiproxy import Toxiproxy
@@ -15,6 +16,7 @@ from reattach_chaos.toxiproxy.control.toxiproxy import Toxiproxy
 __all__ = [
     "Toxiproxy",
     "Proxy",
+    "Doors",
     "Fault",
     "PlannedFault",
     "BackendName",

@@ -48,6 +48,11 @@ class Proxy:
             self._arm_resets()
 
     @property
+    def resets(self) -> bool:
+        """Whether its connections end with RST."""
+        return self._resets
+
+    @property
     def address(self) -> str:
         """`host:port`."""
         return f"{self.host}:{self.port}"
@@ -127,7 +132,7 @@ class Proxy:
                 if (fault == "rst") != (resets := self._resets or self._planned_resets):
                     raise Unsafe(
                         f"connections of the proxy {self.name} end with {'RST' if resets else 'FIN'}: that is settled when "
-                        f"they begin. Make it with proxy(…, resets={fault == 'rst'})"
+                        f"they begin. Make the proxy with resets={fault == 'rst'}"
                     )
                 self._control.enable(self.name, False)
                 self._control.enable(self.name, True)
