@@ -39,8 +39,13 @@ class Control:
         except (ValueError, KeyError, TypeError):
             return content.decode("utf-8", "replace").strip()
 
-    def create(self, name: str, upstream: str) -> tuple[str, int]:
-        """Make a proxy on a free loopback port; return its host and port.
+    def create(self, name: str, upstream: str, listen: str = "127.0.0.1:0") -> tuple[str, int]:
+        """Make a proxy; return its host and port.
+
+        Args:
+            name: Nobody else's.
+            upstream: Where it leads.
+            listen: Where it listens; a free loopback port unless one is named.
 
         Raises:
             Unsafe: The name.
@@ -49,7 +54,7 @@ class Control:
         """
         if not _NAME.fullmatch(name):
             raise Unsafe(f"a proxy cannot be called {name!r}: letters, digits, dots, dashes and underscores only")
-        made = self._server.create(upstream=upstream, name=name, listen="127.0.0.1:0")
+        made = self._server.create(upstream=upstream, name=name, listen=listen)
         host, _, port = str(made.listen).rpartition(":")
         self._same("upstream", made.upstream, upstream)
         self._same("enabled", made.enabled, True)

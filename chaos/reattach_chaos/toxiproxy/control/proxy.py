@@ -2,7 +2,8 @@
 
 Two ways to cut, and no third. *Planned*: toxics are set before a client connects, and the cut comes after exactly so many bytes,
 whatever the timing (`plan`). *Now*: all connections of this moment (`cut`, `refuse`). What is done now never touches a toxic
-that a real server could hang or die of; where toxics must go, the proxy is disabled first, so that no connection lives.
+that a real server could hang or die of; where toxics must go, the proxy goes with them and comes back on its port. (Disabling is
+not enough: a real server keeps the links of closed connections that wait in a `slow_close`, and dies of the next toxic.)
 
 A stall made by `cut("stall")` heals without a close: `heal` lets what waited go on, on the same connection (a removed `timeout`
 toxic would close it; PocketShell-io/pocketshell#1678). A planned stall does not heal: the bytes after it are gone.
@@ -29,13 +30,15 @@ class Proxy:
     Args:
         control: The server.
         name: The proxy's, nobody else's.
+        upstream: Where it leads.
         host: Where it listens.
         port: Where it listens.
         resets: Whether its connections end with RST.
     """
 
-    def __init__(self, control: Control, name: str, host: str, port: int, *, resets: bool) -> None:
+    def __init__(self, control: Control, name: str, upstream: str, host: str, port: int, *, resets: bool) -> None:
         self._control = control
+        self._upstream = upstream
         self._resets = resets
         self._planned_resets = False
         self._stalled = False
@@ -154,20 +157,24 @@ class Proxy:
     def heal(self) -> None:
         """Undo everything: afterwards bytes pass as if nothing had been.
 
-        After `cut("stall")` alone, on the same connections, and what waited comes; else the connections are closed first.
+        After `cut("stall")` alone, on the same connections, and what waited comes; else the connections are closed.
+
+        Raises:
+            Declined: The port was taken in the moment between.
         """
         stall = {f"bandwidth_{stream}" for stream in _STREAMS} if self._stalled else set()
-        others = self._toxics() - stall - ({"reset_peer_downstream"} if self._resets else set())
-        if others and not self._down:
-            # No connection may live when toxics of a planned stall go: a real server dies of it.
-            self._control.enable(self.name, False)
-            self._down = True
-        for name in sorted(self._toxics() & (others | stall)):
-            self._control.remove(self.name, name)
-        self._stalled = self._planned_resets = False
-        if self._down:
-            self._control.enable(self.name, True)
-            self._down = False
+        toxics = self._toxics()
+        if toxics - stall - ({"reset_peer_downstream"} if self._resets else set()):
+            self._control.destroy(self.name)
+            self._control.create(self.name, self._upstream, self.address)
+            if self._resets:
+                self._arm_resets()
+        else:
+            for name in sorted(toxics & stall):
+                self._control.remove(self.name, name)
+            if self._down:
+                self._control.enable(self.name, True)
+        self._stalled = self._planned_resets = self._down = False
 
     def close(self) -> None:
         """Remove the proxy; its connections are closed. Twice is fine."""

@@ -81,7 +81,7 @@ class Toxiproxy:
         name = f"reattach-{secrets.token_hex(8)}"
         host, port = self._control.create(name, upstream)
         try:
-            proxy = Proxy(self._control, name, host, port, resets=resets)
+            proxy = Proxy(self._control, name, upstream, host, port, resets=resets)
         except ToxiproxyError:
             self._control.destroy(name)
             raise
