@@ -76,7 +76,7 @@ def check_whole(folder: Path, *, unknown: bool | None) -> list[dict]:
     assert sum("error" in result for result in results.values()) == surfaced
     launches = lines(folder / "launches")
     assert len(launches) <= 1 if surfaced else len(launches) == 1
-    assert effects_of(folder) == ["charge", *(["launch"] if not surfaced else []), "mail", "refund"]
+    assert effects_of(folder) == ["charge", *(["launch"] if not surfaced else []), "look", "mail", "refund"]
     assert len(lines(folder / "mails")) == 1
     return events
 

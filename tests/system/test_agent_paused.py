@@ -53,7 +53,7 @@ def test_a_replica_that_wakes_finds_its_calls_refused(tmp_path: Path, stops_at: 
         assert not first.end()
     events, effects = log_of(url)
     assert (events, effects) == before, "whoever woke up changed something"
-    assert effects == ["charge", *([] if surfaced else ["launch"]), "mail", "refund"]
+    assert effects == ["charge", *([] if surfaced else ["launch"]), "look", "mail", "refund"]
     for client in ("asleep", "awake"):
         seen = [json.loads(line) for number in (1, 2) for line in lines(tmp_path / f"{client}.{number}")]
         assert seen == events, f"the client of the one {client} saw each event once"

@@ -15,8 +15,8 @@ from agent_lives import Nursery, On, lines
 from engines_stage import address_of
 
 ENGINES = ("dbos", "temporal")
-POINTS = 111  # of one undisturbed life; see test_a_life_without_a_death
-UNRECORDED = 62  # the second turn and its calls are in the log, and its step is not recorded
+POINTS = 112  # of one undisturbed life; see test_a_life_without_a_death
+UNRECORDED = 63  # the second turn and its calls are in the log, and its step is not recorded
 PARTS = 4  # of the long enumeration, so that two processes share it
 ELSEWHERE = re.compile(r"publish |append .*_0\.[123]$|published .*_0\.[123]$")
 """What our own loop's test dies at too and no engine has to do with: before a wake-up, within a sentence."""

@@ -149,7 +149,7 @@ def call_note(call_id: str, operation_id: str, name: str, arguments: Mapping[str
     told = Operation(
         id=operation_id,
         tool=name,
-        reversible=None if tool is None else tool.reversible or tool.effect == "none",
+        reversible=None if tool is None else tool.is_reversible,
         external=tool is not None and tool.external,
     )
     data = {"call_id": call_id, "operation_id": operation_id, "tool": name, "arguments": dict(arguments)}

@@ -19,10 +19,10 @@ from typing import Any, Literal
 
 from reattach_mockserver.agent.conversation import UNKNOWN, Conversation
 from reattach_mockserver.agent.model import ToolCall
-from reattach_mockserver.agent.tool import Happened, NeverWill, Tool, ToolError, ToolUse
+from reattach_mockserver.agent.tool import Happened, NeverWill, Reconciled, Tool, ToolError, ToolUse
 from reattach_mockserver.engine.work import Desk
 from reattach_mockserver.event import Operation, json_text
-from reattach_mockserver.logs.base import Claim, Effect
+from reattach_mockserver.logs.base import Claim, ClaimLost, Effect
 
 _REPEATS = 2  # of a tool that may be called again with its key, when it raised what it does not know
 _PAUSE = 0.25  # seconds before the first of them, doubled before the second
@@ -65,7 +65,7 @@ class Calling:
                 error = {"code": "unknown_tool", "message": f"there is no tool {call.tool!r} here"}
                 await self.refuse(call, error)
             elif tool.effect == "none":
-                await self._run(call, tool, None)
+                await self._run(call, tool, Claim(call.operation_id, 0))
             else:
                 await self._claimed(call, tool)
 
@@ -75,17 +75,20 @@ class Calling:
         await self._desk.reached(f"claimed {call.call_id}")
         if claim.done is not None:
             await self._record(call, result=json.loads(claim.done.result))
-        elif claim.number == 1 or tool.effect in ("ledger", "keyed"):
+        elif claim.number == 1 or tool.effect != "once":
             await self._run(call, tool, claim)
         else:
             await self._reconcile(call, tool, claim)
 
     async def _reconcile(self, call: ToolCall, tool: Tool, claim: Claim, *, again: bool = True) -> None:
         """Find out what an earlier attempt came to. `again`: if it came to nothing, make another."""
-        found = None
+        found: Reconciled = None
         if tool.reconcile is not None:
             try:
-                found = await tool.reconcile(_use(call, claim))
+                said = await tool.reconcile(_use(call, claim))
+                if isinstance(said, Happened):
+                    json_text(said.result)
+                found = said
             except Exception:
                 _logger.warning("operation %s cannot be reconciled", call.operation_id, exc_info=True)
         match found:
@@ -98,7 +101,7 @@ class Calling:
             case _:
                 await self._record(call, error=UNKNOWN, status="unknown")
 
-    async def _run(self, call: ToolCall, tool: Tool, claim: Claim | None, repeats: int = _REPEATS) -> None:
+    async def _run(self, call: ToolCall, tool: Tool, claim: Claim, repeats: int = _REPEATS) -> None:
         await self._desk.reached(f"execute {call.call_id}")
         try:
             result = await _result_of(tool, _use(call, claim))
@@ -110,7 +113,7 @@ class Calling:
             if tool.effect == "keyed" and repeats > 0:
                 await self._desk.resting(_PAUSE * 2 ** (_REPEATS - repeats))
                 await self._run(call, tool, await self._desk.claim(call.operation_id), repeats - 1)
-            elif claim is not None and tool.effect in ("keyed", "once"):
+            elif tool.effect in ("keyed", "once"):
                 await self._reconcile(call, tool, claim, again=False)
             else:
                 await self._fail(call, f"the tool failed ({type(error).__name__})")
@@ -118,15 +121,19 @@ class Calling:
             await self._desk.reached(f"executed {call.call_id}")
             await self._keep(call, tool, claim, result)
 
-    async def _keep(self, call: ToolCall, tool: Tool, claim: Claim | None, result: Any) -> None:
-        """Take a result into the ledger, if it is one of an effect, then into the log."""
-        if claim is not None:
-            run_id, reversible = self._desk.run.id, tool.reversible
-            effect = Effect(run_id, call.operation_id, tool.name, reversible=reversible, result=json_text(result))
+    async def _keep(self, call: ToolCall, tool: Tool, claim: Claim, result: Any) -> None:
+        """Take a result into the ledger, then into the log: if one stands there, that is the call's."""
+        run_id, reversible = self._desk.run.id, tool.is_reversible
+        effect = Effect(run_id, call.operation_id, tool.name, reversible=reversible, result=json_text(result))
+        try:
             done = await self._desk.perform(effect, claim)
-            await self._desk.reached(f"performed {call.call_id}")
-            result = json.loads(done.result)
-        await self._record(call, result=result)
+        except ClaimLost:
+            # By another process: then claiming it again finds that the run is lost. Or by a claim of our own that the storage
+            # carried out late: then the run is still ours, and nobody else would go on with it.
+            await self._claimed(call, tool)
+            return
+        await self._desk.reached(f"performed {call.call_id}")
+        await self._record(call, result=json.loads(done.result))
 
     async def _fail(self, call: ToolCall, message: str) -> None:
         await self.refuse(call, {"code": "tool_failed", "message": message})
@@ -146,8 +153,8 @@ class Calling:
         self._talk.apply(await self._desk.publish(step, "tool.result", {**data, **outcome}, operation=told))
 
 
-def _use(call: ToolCall, claim: Claim | None) -> ToolUse:
-    return ToolUse(call.call_id, call.operation_id, call.arguments, 1 if claim is None else claim.number)
+def _use(call: ToolCall, claim: Claim) -> ToolUse:
+    return ToolUse(call.call_id, call.operation_id, call.arguments, max(claim.number, 1))
 
 
 async def _result_of(tool: Tool, use: ToolUse) -> Any:

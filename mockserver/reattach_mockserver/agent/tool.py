@@ -2,7 +2,7 @@
 
 The effect decides what becomes of a call that was begun and has no result, after a death or an exception:
 
-* `none`: it only reads; it is run again.
+* `none`: it only reads; it is run again, without a claim.
 * `ledger`: nothing of it counts but its result, and that counts in the log's ledger; it is run again under a new claim, and a
   late result of the old one is refused.
 * `keyed`: it acts outside, and who it acts on takes the operation id as an idempotency key; it is run again with the same id.
@@ -84,6 +84,11 @@ class Tool:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     reversible: bool = False
     external: bool = False
+
+    @property
+    def is_reversible(self) -> bool:
+        """Whether there is nothing to undo, or a way to undo it."""
+        return self.reversible or self.effect == "none"
 
 
 def always(arguments: Mapping[str, Any]) -> bool:

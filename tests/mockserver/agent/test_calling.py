@@ -66,10 +66,11 @@ async def test_what_cannot_be_repeated_is_surfaced(sites):
         (NeverWill(), {"result": "ok"}, 2),
         (None, {"error": UNKNOWN}, 1),
         (OSError("away"), {"error": UNKNOWN}, 1),
+        (Happened({1, 2}), {"error": UNKNOWN}, 1),
     ],
 )
 async def test_its_authority_is_asked_what_became_of_it(sites, said, outcome, uses):
-    """RS-46: it happened; it never will, so it is done; it cannot tell; it cannot be reached."""
+    """RS-46: it happened; it never will, so it is done; it cannot tell; it cannot be reached; it says what is no JSON."""
     used, asked = Used("ok", waits=True), Used(said)
     site, run = await died_in_the_tool(sites, used, reconcile=asked)
     found = await outcome_of(site, run)
@@ -226,3 +227,30 @@ async def test_a_plain_function_holds_up_nobody(sites):
 
     site = await sites(works={"agent": calling(Tool(name="tool", run=waits, effect="none"))})
     assert await outcome_of(site, await site.settled(ASK)) == {"result": "from the loop"}
+
+
+@pytest.mark.parametrize(("effect", "outcome"), [("none", "ok"), ("ledger", "ok"), ("keyed", "ok"), ("once", UNKNOWN)])
+async def test_a_claim_of_our_own_that_came_late_leaves_the_run_ours(sites, effect, outcome):
+    """A storage may carry out a claim after it was given up: the call is reconciled once more, and the run goes on."""
+    log, late = MemoryLog(), []
+
+    async def reached(run_id: str, point: str) -> None:
+        if point.startswith("executed ") and not late:
+            run = await log.run(run_id)
+            late.append(await log.claim(run_id, run.writer, used.uses[0].operation_id))
+
+    used = Used("ok")
+    tool = Tool(name="tool", run=used, effect=effect)
+    site = await sites(works={"agent": calling(tool)}, log=log, hooks=Hooks(reached=reached))
+    found = await outcome_of(site, await site.settled(ASK))
+    assert found.get("result", found.get("error", {}).get("code") if "error" in found else None) == outcome
+    assert len(used.uses) == (1 if effect == "once" else 2)
+
+
+async def test_what_only_reads_is_known_too(sites):
+    """RS-47: its operation is committed with its result, and is nothing that could not be undone."""
+    used = Used("blue")
+    site = await sites(works={"agent": calling(Tool(name="tool", run=used, effect="none"))})
+    await site.settled(ASK)
+    told = (await site.get(f"/v1/operations/{used.uses[0].operation_id}")).json
+    assert (told["status"], told["result"], told["reversible"]) == ("committed", "blue", True)
