@@ -418,3 +418,15 @@ async def test_a_work_that_gives_up_by_itself_is_cancelled(sites):
     site = await sites(works={"work": work})
     run = await site.settled(ASK)
     assert (await events_of(site, run))[-1]["data"]["reason"] == "work"
+
+
+async def test_a_work_that_voids_its_own_claim_fails(sites):
+    """RS-62: the run is its own still, so nobody else would bring it to an end."""
+
+    async def work(desk: Desk) -> Outcome:
+        first, _ = await desk.claim("op"), await desk.claim("op")
+        await desk.perform(Effect(desk.run.id, "op", "t", reversible=False), first)
+        return Completed()
+
+    site = await sites(works={"work": work})
+    assert (await site.settled(ASK))["error"]["code"] == "internal"

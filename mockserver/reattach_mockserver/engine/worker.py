@@ -92,8 +92,12 @@ class Worker:
                 await self._settle(await self._work())
             except RunCancelled:
                 await self._settle_cancelled()
-        except (WriterLost, ClaimLost, RunSettled):
+        except (WriterLost, RunSettled):
             pass  # the run is another's, or it is over: either way nothing is left to do here
+        except ClaimLost:
+            # As a rule the run is another's, and this is refused. Where it is not, nobody else would settle it.
+            with suppress(WriterLost, RunSettled):
+                await self._settle(Failed("internal", "an effect was claimed a second time while it was done"))
         except LogUnavailable:
             raise
         except Exception:
