@@ -146,6 +146,23 @@ def test_a_missing_extra_is_named_with_the_install_line_before_any_file_is_read(
     assert capsys.readouterr().err == "reattach serve: yaml not installed. Run: pip install 'reattach[mockserver]'\n"
 
 
+def test_a_log_that_needs_an_extra_names_it(monkeypatch, capsys):
+    there = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "redis" else there(name, *more)
+    )
+    assert cli.main(["--log", "redis://u:geheim@127.0.0.1/0"]) == 64
+    told = "reattach serve: --log: redis not installed. Run: pip install 'reattach[mockserver,redis]'\n"
+    assert capsys.readouterr().err == told
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "1e9", "x"])
+def test_a_lease_that_is_none_is_refused(capsys, seconds):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--lease", seconds])
+    assert ended.value.code == 64
+
+
 @pytest.mark.parametrize("arguments", [["--port", "70000"], ["--port", "x"], ["--port", "-1"], ["--dialect", "x"]])
 def test_wrong_arguments_end_with_64(capsys, arguments):
     with pytest.raises(SystemExit) as ended:
