@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import entry_points
@@ -190,3 +191,37 @@ def test_it_is_found_as_a_command_of_reattach():
     assert (args.run, args.json, args.port) == (cli.run, True, 0)
     assert parser.parse_args(["serve", "--json"]).json is True
     assert os.path.basename(args.host) == "127.0.0.1"
+
+
+def test_it_starts_with_nothing_that_it_does_not_need():
+    """So that it starts in well under a second: no client, no HTTP client, no engine or log that was not asked for."""
+    code = """
+        import os, sys
+        from reattach_mockserver import cli
+
+        class Out:
+            def write(self, text):
+                os.write(1, " ".join(sorted({name.partition(".")[0] for name in sys.modules})).encode())
+                os._exit(0)
+
+        sys.stdout = Out()
+        cli.main(["--port", "0"])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert {"reattach_mockserver", "uvicorn"} <= loaded
+    needless = {
+        "reattach",
+        "reattach_chaos",
+        "httpx",
+        "httpcore",
+        "redis",
+        "psycopg",
+        "dbos",
+        "temporalio",
+        "hypothesis",
+        "pytest",
+    }
+    assert loaded & needless == set()
