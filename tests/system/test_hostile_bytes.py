@@ -4,74 +4,16 @@ Afterwards the process lives, answers as before, holds as many files and threads
 prints the seed and the conversation that came before it; the long leg draws more. Section 8 of the protocol; B56, B57.
 """
 
-import json
-import os
 import random
-import select
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from hostile_client import UPGRADE, RawClient, frame
+from hostile_server import Server, until
 
-PATIENCE = 60.0  # seconds
 LEAKS = (b"Traceback", b'File "', b"site-packages", b".py", b"secret-token", b"log.db")
-TOKENS = "alice secret-token-a1\nbob secret-token-b1\n"
-AS_ALICE = {"Authorization": "Bearer secret-token-a1"}
-
-
-class Server:
-    """A server process with a log in a file, and what it looks like from outside."""
-
-    def __init__(self, folder: Path) -> None:
-        (folder / "tokens").write_text(TOKENS)
-        command = [sys.executable, "-m", "reattach_mockserver.cli", "--port", "0", "--json"]
-        command += ["--log", str(folder / "log.db"), "--tokens", str(folder / "tokens")]
-        self.errors = (folder / "stderr").open("wb+")
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True)
-        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
-        assert ready, "the server did not start"
-        self.url = json.loads(self.process.stdout.readline())["url"]
-        self.client = httpx.Client(base_url=self.url, headers=AS_ALICE, timeout=PATIENCE, trust_env=False)
-
-    def files(self) -> int:
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
-
-    def threads(self) -> int:
-        return len(os.listdir(f"/proc/{self.process.pid}/task"))
-
-    def memory(self) -> int:
-        """Return the bytes of memory that it holds."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return 1024 * int(status.partition("VmRSS:")[2].split()[0])
-
-    def settled(self, run_id: str) -> dict:
-        while (run := self.client.get(f"/v1/runs/{run_id}").json())["ended_at"] is None:
-            self.client.get(f"/v1/runs/{run_id}/events?after={run['cursor']}&wait_ms=10000")
-        return run
-
-    def create(self, scenario: str, key: str) -> dict:
-        answer = self.client.post("/v1/runs", json={"input": {"scenario": scenario}}, headers={"Idempotency-Key": key})
-        return answer.json()
-
-    def stop(self) -> bytes:
-        """End it, and return what it wrote to stderr."""
-        self.client.close()
-        self.process.terminate()
-        try:
-            self.process.wait(PATIENCE)
-        finally:
-            self.process.kill()
-            self.process.stdout.close()
-        self.errors.seek(0)
-        with self.errors:
-            return self.errors.read()
 
 
 class Fuzz:
@@ -249,7 +191,7 @@ def test_whatever_bytes_come_the_process_answers_as_before_and_no_run_changed(se
     for token in ("secret-token-a1", "secret-token-b1"):
         found = server.client.get("/v1/runs?idempotency_key=f", headers={"Authorization": f"Bearer {token}"})
         assert found.json() == {"runs": []}, f"seed {seed}: a run was made"
-    _until(lambda: server.files() <= files + 1, lambda: f"seed {seed}: {server.files()} files, {files} before")
+    until(lambda: server.files() <= files + 1, lambda: f"seed {seed}: {server.files()} files, {files} before")
     assert server.threads() <= threads
     follow = server.create("hello", "afterwards")
     assert server.settled(follow["id"])["status"] == "completed"
@@ -271,13 +213,4 @@ def test_many_who_connect_and_say_little_disturb_nobody(server):
     finally:
         for client in held:
             client.socket.close()
-    _until(lambda: server.files() < files - 150, lambda: f"{server.files()} files are still open")
-
-
-def _until(condition, why) -> None:
-    """Wait, at most so long, for what the server does once it notices that somebody has gone."""
-    ended = time.monotonic() + PATIENCE
-    pause = threading.Event()
-    while not condition():
-        assert time.monotonic() < ended, why()
-        pause.wait(0.05)
+    until(lambda: server.files() < files - 150, lambda: f"{server.files()} files are still open")
