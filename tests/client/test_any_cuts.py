@@ -5,7 +5,7 @@ A schedule (`cuts/schedule.py`) says what happens to a run, its server, its conn
 
     REATTACH_SCHEDULE=4711 pytest tests/client/test_any_cuts.py      # one schedule again, in both faces, printed
 
-The ordinary run plays 2,000 schedules through the asynchronous face and 120 through the blocking one, 300 and 40 more over a
+The ordinary run plays 1,000 schedules through the asynchronous face and 60 through the blocking one, 100 and 40 more over a
 WebSocket, and some hundreds that Hypothesis draws and would shrink; `.ci/run slow` plays 10,000 and 500 more, and 5,000 over a
 WebSocket. A mutant (`core/mutants.py`, or the table without a row) is killed when a schedule breaks a law with it, within a bounded
 number of schedules.
@@ -66,16 +66,15 @@ async def all_of(seeds: range, *, socket: bool = False) -> None:
         assert not broken, f"REATTACH_SCHEDULE={seed}: {broken}\n{seeded(seed)}"
 
 
-@pytest.mark.parametrize("first", range(0, 2_000, 250))
+@pytest.mark.parametrize("first", range(0, 1_000, 250))
 def test_the_caller_sees_exactly_the_log_once_in_order(first: int) -> None:
     """Volume, through the asynchronous face."""
     asyncio.run(all_of(range(first, first + 250)))
 
 
-@pytest.mark.parametrize("first", range(0, 300, 100))
-def test_the_same_over_websocket(first: int) -> None:
+def test_the_same_over_websocket() -> None:
     """Cut between and within the frames of a socket, closed with and without a close, refused by message and by status."""
-    asyncio.run(all_of(range(first, first + 100), socket=True))
+    asyncio.run(all_of(range(100), socket=True))
 
 
 @pytest.mark.slow
@@ -96,10 +95,9 @@ def all_of_blocking(seeds: range, *, socket: bool = False) -> None:
         assert not broken, f"REATTACH_SCHEDULE={seed}: {broken}\n{seeded(seed)}"
 
 
-@pytest.mark.parametrize("first", range(0, 120, 60))
-def test_the_same_through_the_blocking_face(first: int) -> None:
+def test_the_same_through_the_blocking_face() -> None:
     """The caller is a thread of its own."""
-    all_of_blocking(range(first, first + 60))
+    all_of_blocking(range(60))
 
 
 def test_the_same_over_websocket_through_the_blocking_face() -> None:
