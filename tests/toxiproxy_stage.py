@@ -52,11 +52,11 @@ def toxiproxy(backend: str) -> Toxiproxy:
     """Return a server of its own."""
     if backend == "embedded":
         return Toxiproxy("embedded", seed=7)
-    if not os.environ.get(VARIABLE):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv(VARIABLE, program(PROGRAM))
-            return Toxiproxy("toxiproxy")
-    return Toxiproxy("toxiproxy")
+    named = os.environ.get(VARIABLE, "")
+    with pytest.MonkeyPatch.context() as patch:
+        # An address may be somebody's who would not like to be reset.
+        patch.setenv(VARIABLE, named if named and "://" not in named else program(PROGRAM))
+        return Toxiproxy("toxiproxy")
 
 
 @dataclass(frozen=True, slots=True)
