@@ -282,3 +282,9 @@ def test_replicas_are_killed_and_the_run_goes_on() -> None:
     assert sum(line.startswith("kill -9") for line in told) == 2
     assert sum(line.startswith("tool.call") for line in told) == 8
     assert (told[0].strip(), told[-2].strip(), told[-1]) == ("run.created", "run.completed", "completed")
+
+
+def test_a_recorded_run_is_played_to_an_application(server: LiveServer, tmp_path: pathlib.Path) -> None:
+    """The text that the real server gave, from the mock; one run by one create."""
+    shown = run("15_record_and_replay.py", server, tmp_path / "unused.db")
+    assert shown.splitlines()[-1] == "the same text from the mock; 1 run, 1 create"

@@ -82,7 +82,7 @@ def _recorded(args: argparse.Namespace, display: Display) -> int:
         recorder = Recorder(tape, redactor, native=profile == "native", timing=not args.no_timing)
         if profile == "native" and tape.ends in SETTLING and not folder.exists():
             recorder.events, recorder.at_ms = tape.length, tape.last_ms
-            _summary(args, SETTLING[tape.ends], recorder, redactor)
+            _summary(args, SETTLING[tape.ends], recorder, None)
             return exits.GOOD
         if own:
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -117,31 +117,33 @@ def _leave(folder: Path, recorder: Recorder) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _summary(args: argparse.Namespace, status: str, recorder: Recorder, redactor: Redactor) -> None:
+def _summary(args: argparse.Namespace, status: str, recorder: Recorder, redactor: Redactor | None) -> None:
+    """Say what is recorded; without a redactor nothing was done, since the file was whole."""
     status = "paused" if status == "requires_action" else status
-    spread = len(redactor.spread)
+    spread = 0 if redactor is None else len(redactor.spread)
     if args.json:
         _emit(
             "finished",
             status=status,
             file=str(args.output),
             events=recorder.events,
-            redactions=redactor.count,
-            spread=spread,
+            redactions=None if redactor is None else redactor.count,
+            spread=None if redactor is None else spread,
             duration_ms=recorder.at_ms,
         )
     elif not args.quiet:
-        before = f" ({recorder.events - recorder.written} of them before)" if recorder.written < recorder.events else ""
-        print(
-            visible.line(
-                f"{args.output}: {_count(recorder.events, 'event')}{before} of run {args.which} ({status}), "
-                f"{recorder.at_ms / 1000:.1f} s, {_count(redactor.count, 'redaction')}"
-            )
-        )
-        sys.stdout.flush()
+        before = recorder.events - recorder.written
+        told = [
+            f"{args.output}: {_count(recorder.events, 'event')} of run {args.which} ({status})",
+            f"{recorder.at_ms / 1000:.1f} s",
+            "whole already" if redactor is None else _count(redactor.count, "redaction"),
+        ]
+        if redactor is not None and before:
+            told.append(f"{before} of the events from before")
+        print(visible.line(", ".join(told)), flush=True)
     if spread:
-        told = f"{_count(spread, 'text')} of {args.output} with a secret in several pieces, which cannot be replaced one by one"
-        print(f"reattach record: {told}. Look at it before you give it away.", file=sys.stderr)
+        warning = f"{_count(spread, 'text')} of {args.output} with a secret in several pieces, which cannot be replaced one by one"
+        print(f"reattach record: {warning}. Look at it before you give it away.", file=sys.stderr)
 
 
 def _told(error: Exception, args: argparse.Namespace) -> Exception:
