@@ -234,6 +234,35 @@ async def test_streams_wait_for_a_redis_that_restarts_and_runs_go_on(sites):
         server.remove()
 
 
+async def test_an_older_copy_of_redis_closes_streams_and_the_run_goes_on_in_a_new_epoch(sites, tmp_path):
+    """RS-35, RS-87: old cursors are refused, what comes next has other ones, and the run is taken over and goes on."""
+    server = RedisServer()
+    try:
+        here, there = await pair(sites, url=server.url, lease=1.0)
+        run = await here.run({"input": {"scenario": "open"}})
+        await here.until_head(run["id"], 3)
+        server.copy(tmp_path / "copy")
+        await here.append(run["id"], "lost", "too")
+        stream = there.attach(run["id"])
+        seen = [await stream.block() for _ in range(6)]
+        server.restore(tmp_path / "copy")
+        closing = await stream.block()
+        assert (closing.name, closing.json) == ("stream.closing", {"reason": "epoch_changed"})
+        refused = await here.get(f"/v1/runs/{run['id']}/events?after={seen[-1].id}")
+        assert (refused.status, refused.code) == (410, "epoch_changed")
+        await here.until(lambda: here.engine.plays(run["id"]) or there.engine.plays(run["id"]))
+        await there.append(run["id"], "other")
+        blocks = there.attach(run["id"])
+        again = [await blocks.block() for _ in range(5)][1:]
+        assert [block.json["sequence"] for block in again] == [1, 2, 3, 4]
+        assert {block.id.partition(".")[0] for block in again} == {run["epoch"].replace("-1", "-2")}
+        assert again[-1].json["data"] == {"name": "other"}
+    finally:
+        for site in (here, there):
+            await site.engine.stop()
+        server.remove()
+
+
 async def test_a_run_whose_create_got_no_answer_is_played_all_the_same(sites, monkeypatch):
     """It may have been written: whoever asks again with the key finds a run that goes on."""
     monkeypatch.setattr("reattach_mockserver.engine.replicas._PAUSE", 0.01)

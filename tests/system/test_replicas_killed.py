@@ -84,7 +84,7 @@ async def restart(running: Cluster, index: int, how: int) -> None:
 
 @pytest.mark.timeout(300)
 def test_replicas_are_killed_and_drained_and_nothing_is_lost_or_doubled(tmp_path):
-    """RS-60, RS-61, RS-62, RS-64: one is killed while all follow and write, the other drained when that one is back."""
+    """B87, RS-60, RS-61, RS-62, RS-64: one is killed while all follow and write, the other drained when that one is back."""
 
     async def shift(running: Cluster) -> None:
         await one_run_of_one_key(running, 12)
