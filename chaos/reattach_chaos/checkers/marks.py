@@ -38,9 +38,10 @@ def _wrong(reading: Reading, showing: Showing) -> Iterator[Invalid]:
         after = log.place(attach.after)
         durable = reading.mark(Committed, showing, attach.n)
         if after is not None and (durable is None or after > durable):
+            before = [each for each in commits if each.n < attach.n]
             until = "nothing" if durable is None else log.name(durable)
             sentence = f"the client asked after {log.name(after)} when {until} was durable"
-            yield Invalid(anomaly="undurable", sentence=sentence, witness=(*commits[-1:], attach))
+            yield Invalid(anomaly="undurable", sentence=sentence, witness=(*before[-1:], attach))
     highest = -1
     shown = iter(showing.shown)
     ahead: tuple[Delivered, int | None] | None = next(shown, None)

@@ -63,6 +63,7 @@ def test_waits_that_do_not_grow_are_a_storm():
         "21 attempts without a new event in 1000 ms: the waits do not grow",
     )
     assert holds(says(bounded_rate, log(3), flat[:9], **KNOWN))
+    assert wrong(says(bounded_rate, log(3), row(*[0] * 10), **KNOWN))[0] == "storm"
     assert holds(says(bounded_rate, log(3), flat))
 
 

@@ -45,6 +45,12 @@ def test_a_client_that_does_nothing_any_more_is_stuck():
     assert wrong(says(exits, BROKEN, at(2000, exited(None)), **T))[2] == ["cut.fired"]
 
 
+def test_what_others_do_is_no_try_of_the_clients():
+    """Another subscriber goes on, and the client stands still."""
+    history = [BROKEN, at(20, asked(1)), at(1900, asked(1, who="other")), at(2000, exited(None))]
+    assert wrong(says(exits, *history, **T))[0] == "hang"
+
+
 def test_a_client_that_never_noticed_a_stall_is_the_stall_bounds():
     """One bug, one sentence; one that tried on afterwards and then stopped is stuck all the same."""
     stalled = [log(3), at(10, shown(1), cut("stall"))]

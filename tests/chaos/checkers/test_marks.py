@@ -45,6 +45,8 @@ def test_what_is_shown_before_it_is_durable_is_undurable():
 
 def test_what_is_asked_after_must_be_durable():
     """Never what was only received."""
+    assert wrong(says(marks, log(3), committed(1), came(2), asked(2), committed(2)))[2] == ["committed", "resume"]
+    assert says(marks, log(4), committed(1, 2), asked(3), committed(3)).witness[0].id == "e1.2"
     assert wrong(says(marks, log(3), committed(1), came(2), asked(2))) == (
         "undurable",
         "the client asked after event 2 (e1.2) when event 1 (e1.1) was durable",

@@ -13,6 +13,13 @@ def test_a_silent_connection_is_given_up_in_time():
         assert holds(says(stall_bound, log(2), cut("stall"), at(3900, answer), at(9000, exited(0)), **T))
 
 
+def test_the_bounds_are_part_of_what_is_allowed():
+    """Exactly k heartbeats are in time; exactly half of one is haste."""
+    assert holds(says(stall_bound, log(2), cut("stall"), at(4000, closed("client")), **T))
+    hasty_twice = [hasty(1, 0, 500.0), hasty(2, 2000, 500.0)]
+    assert wrong(says(stall_bound, log(2), hasty_twice, at(3000, asked(1, conn=3)), **T))[0] == "storm"
+
+
 def test_a_silent_connection_that_is_held_is_a_hang():
     """Until the client moves, or until the history ends."""
     assert wrong(says(stall_bound, log(2), cut("stall"), at(4100, closed("client")), **T)) == (
