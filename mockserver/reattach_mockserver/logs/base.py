@@ -17,6 +17,8 @@ The law (tests/contracts/test_event_logs.py runs it on each implementation):
    stands. An effect under a void claim is refused (`ClaimLost`) with nothing written, however late it comes.
 8. *After an indefinite error* (a failed fsync) the log is reopened and read again; who was waiting gets
    `LogUnavailable` and may repeat the same call.
+9. *Shared or not, one plays.* A run has one owner: who created it or took it over last. Where processes share a log, a run whose
+   owner is gone becomes an orphan in bounded time, and of several that take it over one does.
 
 **To add a log:** one file, one class with these methods; the arithmetic of records is `advance.py`, not yours.
 Reads must be quick (an indexed range); each sees one moment, and no moment before one that anybody has seen. Two of
