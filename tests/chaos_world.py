@@ -232,7 +232,7 @@ class View:
         world = self.world
         world.creates += 1
         self.record(Request, route="create", key=key, sha256="body", nth=world.creates)
-        run = world.runs.setdefault(key, RUN if not world.runs else f"run_{len(world.runs) + 1}")
+        world.runs.setdefault(key, RUN if not world.runs else f"run_{len(world.runs) + 1}")
         if world.creates <= world.lost_creates:
             raise Lost("connection reset")
         return Answer(201, {"id": RUN})
