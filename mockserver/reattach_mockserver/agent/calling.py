@@ -17,7 +17,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from reattach_mockserver.agent.conversation import UNKNOWN, Conversation
+from reattach_mockserver.agent.conversation import NOT_BEGUN, UNKNOWN, Conversation
 from reattach_mockserver.agent.model import ToolCall
 from reattach_mockserver.agent.tool import Happened, NeverWill, Reconciled, Tool, ToolError, ToolUse
 from reattach_mockserver.engine.work import Desk
@@ -64,6 +64,8 @@ class Calling:
             if tool is None or tool.run is None:
                 error = {"code": "unknown_tool", "message": f"there is no tool {call.tool!r} here"}
                 await self.refuse(call, error)
+            elif tool.effect == "none" and self._desk.cancelled.is_set():
+                await self.refuse(call, NOT_BEGUN)
             elif tool.effect == "none":
                 await self._run(call, tool, Claim(call.operation_id, 0))
             else:
@@ -75,6 +77,10 @@ class Calling:
         await self._desk.reached(f"claimed {call.call_id}")
         if claim.done is not None:
             await self._record(call, result=json.loads(claim.done.result))
+        elif self._desk.cancelled.is_set():
+            # Nothing is begun any more. What an earlier attempt may have done stays in doubt.
+            if claim.number == 1:
+                await self.refuse(call, NOT_BEGUN)
         elif claim.number == 1 or tool.effect != "once":
             await self._run(call, tool, claim)
         else:

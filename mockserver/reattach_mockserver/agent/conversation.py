@@ -16,6 +16,7 @@ from typing import Any
 from reattach_mockserver.agent.model import ModelTurn, ToolCall, ToolTurn, Turn, UserTurn
 
 NOT_ANSWERED = {"code": "not_answered", "message": "the user went on without answering; it was not done"}
+NOT_BEGUN = {"code": "cancelled", "message": "the run was cancelled before this was begun"}
 UNKNOWN = {"code": "outcome_unknown", "message": "nobody can tell whether this was done; it is not repeated"}
 
 

@@ -231,6 +231,26 @@ async def test_a_cancel_tells_what_is_known_unknown_and_irreversible(sites, monk
     stuck.free.set()
 
 
+@pytest.mark.parametrize("effect", ["none", "ledger", "once"])
+async def test_a_cancelled_run_begins_no_call_any_more(sites, effect):
+    """RS-53: the one that was under way comes to its end; the one that waited for its place is known not to have been done."""
+    used = Used("done", waits=True)
+    tools = [Tool(name=name, run=used, effect=effect) for name in "ab"]
+    agent = AgentWork(model=ScriptedModel([[Called("a"), Called("b")], DONE]), tools=tools, parallel=1)
+    site = await sites(works={"agent": agent})
+    run = await site.run(ASK)
+    await soon(used.began.wait())
+    await site.call("POST", f"/v1/runs/{run['id']}/cancel")
+    used.free.set()
+    run = await site.until_settled(run["id"])
+    events = await events_of(site, run)
+    assert (run["status"], len(used.uses)) == ("cancelled", 1)
+    done, left = sorted(data_of(events, "tool.result"), key=lambda result: "error" in result)
+    assert (done["call_id"], done["result"], left["error"]["code"]) == (used.uses[0].call_id, "done", "cancelled")
+    assert events[-1]["data"]["operations"]["unknown"] == []
+    assert (await site.get(f"/v1/operations/{left['operation_id']}")).json["status"] == "failed"
+
+
 async def test_a_cancel_stops_a_model_that_talks_on(sites):
     """RS-53: between two pieces; the message stays as it was shown, and the model is not asked again."""
 

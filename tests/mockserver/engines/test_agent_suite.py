@@ -31,6 +31,32 @@ def sites(request: pytest.FixtureRequest, sites: Any, tmp_path: Path) -> Any:
     return make
 
 
+async def test_a_cancelled_run_begins_no_call_any_more(sites: Any) -> None:  # instead of the one above
+    """RS-53: a step that the engine had not yet asked for is not asked for; its call stands as unknown, or as not begun."""
+    uses: list[str] = []
+    began, free = asyncio.Event(), asyncio.Event()
+
+    async def used(use: ToolUse) -> Any:
+        uses.append(use.operation_id)
+        began.set()
+        await soon(free.wait())
+        return {}
+
+    tools = [Tool(name=name, run=used, effect="ledger") for name in "ab"]
+    model = ScriptedModel([[Called(name) for name in "ab"], [Said("Done.")]])
+    site = await sites(works={"agent": AgentWork(model=model, tools=tools, parallel=1)})
+    run = await site.run(ASK)
+    await soon(began.wait())
+    await site.call("POST", f"/v1/runs/{run['id']}/cancel")
+    free.set()
+    run = await site.until_settled(run["id"])
+    events = await events_of(site, run)
+    (left,) = {call["operation_id"] for call in data_of(events, "tool.call")} - set(uses)
+    assert (run["status"], len(uses)) == ("cancelled", 1)
+    refused = [result["operation_id"] for result in data_of(events, "tool.result") if "error" in result]
+    assert [left] in (refused, events[-1]["data"]["operations"]["unknown"])
+
+
 async def test_calls_of_one_turn_are_done_side_by_side(sites: Any) -> None:  # instead of the one above
     """As many as `parallel` says; which of them are first is the engine's affair."""
     under_way: list[str] = []
