@@ -10,7 +10,6 @@ surface page, sections 2 and 5. Checked by tests/mockserver/record and tests/sys
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import traceback
@@ -22,6 +21,7 @@ from typing import Any
 from reattach import errors
 from reattach.cli import exits, following, journals, options, visible
 from reattach.cli.display import Display, choose
+from reattach.cli.lines import Lines
 from reattach.cli.parser import seconds
 from reattach_mockserver.event import SETTLING
 from reattach_mockserver.record.recorder import Recorder
@@ -82,7 +82,7 @@ def _recorded(args: argparse.Namespace, display: Display) -> int:
         recorder = Recorder(tape, redactor, native=profile == "native", timing=not args.no_timing)
         if profile == "native" and tape.ends in SETTLING and not folder.exists():
             recorder.events, recorder.at_ms = tape.length, tape.last_ms
-            _summary(args, SETTLING[tape.ends], recorder, None)
+            _summary(args, display, SETTLING[tape.ends], recorder, None)
             return exits.GOOD
         if own:
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -101,13 +101,13 @@ def _recorded(args: argparse.Namespace, display: Display) -> int:
                 with handle:
                     for event in handle:
                         line = recorder.take(event)
-                        if line is not None and args.json:
-                            _emit("recorded", at_ms=recorder.at_ms, id=line["id"], type=line["type"])
+                        if line is not None and isinstance(display, Lines):
+                            display.emit("recorded", at_ms=recorder.at_ms, id=line["id"], type=line["type"])
                 outcome = handle.wait()
         tape.finish()
         if own:
             shutil.rmtree(folder, ignore_errors=True)
-    _summary(args, outcome.status.value, recorder, redactor)
+    _summary(args, display, outcome.status.value, recorder, redactor)
     return exits.GOOD
 
 
@@ -117,12 +117,14 @@ def _leave(folder: Path, recorder: Recorder) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _summary(args: argparse.Namespace, status: str, recorder: Recorder, redactor: Redactor | None) -> None:
+def _summary(
+    args: argparse.Namespace, display: Display, status: str, recorder: Recorder, redactor: Redactor | None
+) -> None:
     """Say what is recorded; without a redactor nothing was done, since the file was whole."""
     status = "paused" if status == "requires_action" else status
     spread = 0 if redactor is None else len(redactor.spread)
-    if args.json:
-        _emit(
+    if isinstance(display, Lines):
+        display.emit(
             "finished",
             status=status,
             file=str(args.output),
@@ -165,10 +167,6 @@ def _again(args: argparse.Namespace) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _emit(kind: str, **fields: Any) -> None:
-    print(json.dumps({"kind": kind, **fields}, separators=(",", ":")), flush=True)
 
 
 def _now() -> str:
