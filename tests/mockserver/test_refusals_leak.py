@@ -20,8 +20,8 @@ TOKENS = parse_tokens(["alice secret-token-a1", "carol secret-token-c1 none"])
 ALICE, CAROL = ({"Authorization": f"Bearer secret-token-{token}"} for token in ("a1", "c1"))
 SSE = {"Accept": "text/event-stream"}
 LEAKS = re.compile(r"Traceback|File \"|\.py\b|secret-token|sqlite|/tmp|/home|/root|/usr|site-packages|0x[0-9a-f]{6}")
-ELSEWHERE = {"idempotency_in_flight", "approval_stale"}
-"""Codes that need a stage of their own (test_create.py, test_continue.py); their texts are fixed words."""
+ELSEWHERE = {"idempotency_in_flight", "approval_stale", "request_timeout"}
+"""Codes that need a stage of their own (test_create.py, test_continue.py, test_guard.py); their texts are fixed words."""
 
 
 async def provoked(site, tmp_path):
