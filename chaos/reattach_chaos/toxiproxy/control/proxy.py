@@ -82,8 +82,6 @@ class Proxy:
         """
         if after < 0:
             raise Unsafe(f"after={after}: bytes that pass are 0 or more")
-        if self._stalled:
-            raise Unsafe(f"the proxy {self.name} is stalled: heal it before something is planned")
         if self._toxics() - ({"reset_peer_downstream"} if self._resets else set()):
             raise Unsafe(f"the proxy {self.name} has toxics already: heal it before something is planned")
         if fault == "rst" and not self._resets:
