@@ -115,7 +115,7 @@ moves = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(moves=moves)
 @example(moves=[("add", 0), ("add", 3), ("send", 1), ("send", 1), ("send", 1), ("add", 0), ("end", None)])
 def test_no_change_loses_doubles_or_reorders_a_byte(moves):
@@ -140,7 +140,7 @@ def test_no_change_loses_doubles_or_reorders_a_byte(moves):
     asyncio.run(play())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(moves=moves)
 @example(moves=[("add", 2), ("add", 0), ("add", 2), ("room", 0), ("send", 40_000), ("remove", 1)])
 def test_nothing_waits_for_ever(moves):
@@ -163,7 +163,7 @@ def test_nothing_waits_for_ever(moves):
     asyncio.run(play())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     limit=st.integers(0, 3_000), sizes=st.lists(st.integers(1, 700), max_size=12), others=st.lists(st.integers(0, 2))
 )

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from reattach_chaos.toxiproxy.embedded.connection import Connection
+from reattach_chaos.toxiproxy.embedded.proxy import Proxy
 from toxiproxy_stage import FOR_EVER_MS, PATIENCE, Api, Side, Stage, api, pour, stage, toxiproxy
 
 __all__ = ["api", "stage"]
@@ -251,13 +251,16 @@ def test_a_byte_a_piece_blocks_nobody(stage, api):
 
 def test_a_client_that_is_accepted_as_the_proxy_goes_down_is_closed(stage, monkeypatch):
     """Even in the turn of the loop between the accept and the first callback of its socket."""
-    made = Connection.end_made
+    accept = Proxy._accept
 
-    def aborted_first(self, end):
-        self.abort()
-        made(self, end)
+    def accepted_too_late(self):
+        end = accept(self)
+        end._connection.abort()
+        return end
 
-    monkeypatch.setattr(Connection, "end_made", aborted_first)
+    monkeypatch.setattr(Proxy, "_accept", accepted_too_late)
+    stage.enabled(False)
+    stage.enabled(True)
     began = time.monotonic()
     assert stage.client().rest()[0] == b""
     stage.enabled(False)

@@ -11,6 +11,7 @@ from reattach_chaos.toxiproxy.toxics.base import Chunk, Toxic
 from reattach_chaos.toxiproxy.toxics.latency import Latency
 from reattach_chaos.toxiproxy.toxics.limit_data import LimitData
 from reattach_chaos.toxiproxy.toxics.reset_peer import ResetPeer
+from reattach_chaos.toxiproxy.toxics.slicer import Slicer
 from reattach_chaos.toxiproxy.toxics.slow_close import SlowClose
 from reattach_chaos.toxiproxy.toxics.timeout import Timeout
 
@@ -168,6 +169,16 @@ async def test_it_asks_for_more_when_it_has_taken():
     asked = ends.asked
     put(made, b"a")
     assert ends.asked > asked
+
+
+async def test_it_takes_turns_with_others():
+    """A byte a piece without a pause: some now, the rest in later turns of the loop, none lost."""
+    ends = Ends()
+    put(stage(Slicer(average_bytes=1), ends), bytes(range(250)) * 40)
+    assert len(ends.came) < 1_000
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert b"".join(ends.came) == bytes(range(250)) * 40
 
 
 async def test_a_delay_counts_from_the_toxic_before():

@@ -139,11 +139,9 @@ class Link:
         stage = self._stages[index]
         before = self._stages[index - 1] if index else None
         after: Taker = self._stages[index + 1] if index + 1 < len(self._stages) else self
-        # Nobody may overtake what is handed over: who is before still sees this stage, which has no room, and the backlog waits.
-        self._busy = True
+        # Nobody overtakes what is handed over: as long as this stage stands there, who is before it finds no room.
         for item in stage.remove():
             after.put(item)
-        self._busy = False
         del self._stages[index]
         if before is not None:
             before.after = after
