@@ -10,10 +10,12 @@ import pytest
 
 from mockserver_stage import OPEN, PATIENCE, QUICK
 from reattach_mockserver.bearer import parse_tokens
+from reattach_mockserver.hooks import Hooks
 from reattach_mockserver.logs.base import LogUnavailable
 from reattach_mockserver.logs.memory import MemoryLog
 from reattach_mockserver.logs.redis.log import RedisLog
 from reattach_mockserver.scenarios.script import Action, Ask, Say, Script, Status, Tool, Wait
+from reattach_mockserver.settings import Limits
 from redis_stage import RedisServer, empty_database
 
 pytestmark = pytest.mark.anyio
@@ -42,11 +44,19 @@ async def types(site, run_id):
 
 async def test_any_replica_streams_any_run_live_and_from_any_cursor(sites):
     """RS-60: created and played here, followed there; every cursor resumes there, and what is new comes without asking."""
-    here, there = await pair(sites)
+    waits = asyncio.Event()
+
+    async def replayed(run_id: str, sequence: int) -> None:
+        if sequence == 3:
+            waits.set()
+
+    quiet_for_long = Limits(heartbeat_ms=3_600_000)  # so that only a wake-up wakes
+    here, there = await pair(sites, limits=quiet_for_long, hooks=Hooks(replayed=replayed))
     run = await here.run({"input": {"scenario": "open"}})
     await here.until_head(run["id"], 3)
     stream = there.attach(run["id"])
     seen = [await stream.block() for _ in range(4)][1:]
+    await asyncio.wait_for(waits.wait(), PATIENCE)
     await here.append(run["id"], "x")
     seen.append(await stream.block())
     assert [block.json["sequence"] for block in seen] == [1, 2, 3, 4]
