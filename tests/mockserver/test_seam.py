@@ -29,9 +29,9 @@ AT_A_READER = [
         face,
         moment,
         action,
-        marks=[pytest.mark.slow] if log == "sqlite" and (moment, action) not in QUICK_ON_DISK else [],
+        marks=[] if log == "memory" or (log == "sqlite" and (moment, action) in QUICK_ON_DISK) else [pytest.mark.slow],
     )
-    for log in ("memory", "sqlite")
+    for log in ("memory", "sqlite", "redis")
     for face, moments in AT_THE_READER.items()
     for moment in moments
     for action in ACTIONS
