@@ -21,7 +21,7 @@ class Hooks:
 
     Where a run is written:
         created: The create is durable; the run is not being played yet.
-        appending: Entries are made; the log was not asked to take them. The sequence is the head as the writer knows it.
+        appending: Entries are made; the log was not asked to take them. The sequence is the head that the writer began with.
         durable: The log has taken them; nobody was told.
         woken: The run's readers were told.
 
