@@ -24,11 +24,12 @@ LONG = Script(
 
 
 async def publish(site, run_id: str, number: int) -> None:
-    """Append notes as the engine's own players do, thirty at a time."""
+    """Append pieces of a message as the engine's own players do, thirty at a time."""
+    piece = {"message_id": "m", "text": "x"}
     run = await site.engine.log.run(run_id)
     for start in range(0, number, 30):
         names = [f"n{each}" for each in range(start, min(start + 30, number))]
-        entries = [entry(run, name, "note", {}, time=moment(0), at=0) for name in names]
+        entries = [entry(run, name, "message.delta", piece, time=moment(0), at=0) for name in names]
         run = await site.engine._publisher.publish(run, entries, site.engine.limits(run).retention_events)
 
 
@@ -79,6 +80,7 @@ async def test_another_replica_folds_on_from_what_was_kept(sites):
     assert before["sequence"] == 3
     after = await there.engine._folds.at(await there.engine.log.run(run["id"]))
     assert after["sequence"] == 3 + 3 * _MANY
+    assert after["messages"][0]["text"] == "x" * 3 * _MANY
     assert kept_in_redis(here.engine.log, run["id"]) < 2 * _MANY
 
 
