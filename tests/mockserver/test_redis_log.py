@@ -13,7 +13,7 @@ import pytest
 from reattach_mockserver.event import Entry, Operation
 from reattach_mockserver.logs.base import Answers, Effect, LogUnavailable, RunRecord, WriterLost
 from reattach_mockserver.logs.pause import PauseRecord
-from reattach_mockserver.logs.redis import subscription
+from reattach_mockserver.logs.redis import link, subscription
 from reattach_mockserver.logs.redis.log import RedisLog
 from reattach_mockserver.moment import moment
 from redis_relay import Relay
@@ -381,6 +381,25 @@ async def test_who_is_cancelled_in_a_call_is_cancelled_wherever_it_stands():
                 ended += 1
         assert ended > 10
         assert await log.run("run_a") is None, "and the connections are as good as before"
+
+
+async def test_of_many_who_ask_at_once_the_first_is_served_first(monkeypatch):
+    """More than there are connections: else one of them may wait for as long as the others have something to ask."""
+    monkeypatch.setattr(link, "_CONNECTIONS", 2)
+    async with opened(empty_database()) as log:
+        runs = [await created(log, f"r{number}") for number in range(16)]
+        done = [0] * len(runs)
+        spreads = []
+
+        async def write(index: int) -> None:
+            run = runs[index]
+            for number in range(8):
+                await log.append(run.id, run.writer, [an_entry(str(number), run=run.id.removeprefix("run_"))])
+                done[index] += 1
+                spreads.append(max(done) - min(done))
+
+        await asyncio.gather(*map(write, range(len(runs))))
+        assert max(spreads) <= 2
 
 
 async def test_a_lost_subscription_is_noticed_and_made_again():

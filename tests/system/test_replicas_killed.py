@@ -37,8 +37,11 @@ class Crowd:
         self.run_ids = [""] * number
 
     async def follow(self, index: int) -> reattach.Outcome:
-        journal = str(self._folder / f"{index}.db")
-        async with reattach.AsyncClient(self._running.url, journal, policy=POLICY) as client:
+        folder = self._folder / str(
+            index
+        )  # as on a host of its own: those in one folder are opened one after the other
+        folder.mkdir()
+        async with reattach.AsyncClient(self._running.url, folder / "journal.db", policy=POLICY) as client:
             run = await client.start("go", key=f"k{index}")
             self.run_ids[index] = run.id
             async for event in run:

@@ -64,6 +64,8 @@ class Way:
             **_settings(),
         )
         self._client = Redis(connection_pool=pool)
+        # Whoever comes first is served first. The pool's own queue lets newcomers by, and one that waits may wait for ever.
+        self._turn = asyncio.Semaphore(_CONNECTIONS)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -87,7 +89,8 @@ class Way:
 
     async def _ask(self, *words: Word | int) -> Any:
         try:
-            return await heedful(self._client.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py's is not typed
+            async with self._turn:
+                return await heedful(self._client.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py's is not typed
         except NoScriptError:
             raise
         except _Unknown:
