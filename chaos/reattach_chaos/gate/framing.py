@@ -52,11 +52,15 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Some bytes of one direction and what they are. `end` has no bytes: the message is whole."""
+    """Some bytes of one direction and what they are. `end` has no bytes: the message is whole.
+
+    `size`: its first byte begins a chunk-size line.
+    """
 
     kind: SpanKind
     data: bytes = b""
     head: Head | None = None
+    size: bool = False
 
 
 _State: TypeAlias = Literal["head", "sized", "chunk size", "chunk", "chunk end", "trailer", "until close"]
@@ -79,6 +83,15 @@ class Framing:
     def expect(self, method: str) -> None:
         """Note that a request with this method was sent: a response follows, after those to the earlier ones."""
         self._methods.append(method)
+
+    def tunnel(self) -> None:
+        """Take all that follows as one body until the end: another protocol is spoken from now on."""
+        self._state = "until close"
+
+    @property
+    def until_close(self) -> bool:
+        """Whether the body lasts until the connection ends."""
+        return self._state == "until close"
 
     @property
     def between(self) -> bool:
@@ -138,7 +151,11 @@ class Framing:
         try:
             if self._responses:
                 interim = 100 <= head.status < 200
-                method = "GET" if interim or not self._methods else self._methods.popleft()
+                waits = interim and head.status != 101
+                method = "GET" if waits or not self._methods else self._methods.popleft()
+                if head.status == 101:
+                    self.tunnel()
+                    return
                 if interim:
                     return  # not the answer yet
                 if method == "HEAD" or head.status in (204, 304):
@@ -164,7 +181,7 @@ class Framing:
         found = data.find(b"\n", at)
         end = len(data) if found < 0 else found + 1
         piece = data[at:end]
-        spans.append(Span("framing", piece))
+        spans.append(Span("framing", piece, size=self._state == "chunk size" and not self._kept))
         self._kept += piece
         if len(self._kept) > MAX_LINE_BYTES:
             raise FramingError("a framing line without an end")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
-from reattach_chaos.gate import faults
+from reattach_chaos.gate import sockets
 from reattach_chaos.gate.blocks import Block, BlockScanner
 from reattach_chaos.gate.framing import Framing, Head, Span
 from reattach_chaos.gate.history import History
@@ -93,10 +93,10 @@ class Connection:
             await asyncio.wait({upward, downward}, return_when=asyncio.FIRST_COMPLETED)
             if self._firing:
                 # The client has closed, as it may once it has the last event: the cut is on its way all the same.
-                await asyncio.wait({downward}, timeout=faults.SETTLE_S)
+                await asyncio.wait({downward}, timeout=sockets.SETTLE_S)
             if downward.done() and not downward.exception():
                 # The client has been sent all that it will get: it closes, or is left after a while.
-                limit = faults.STALL_S if self._silent else faults.SETTLE_S
+                limit = sockets.STALL_S if self._silent else sockets.SETTLE_S
                 await asyncio.wait({upward}, timeout=limit)
         finally:
             # Before the first await: we may be cancelled at any, when the gate ends.
@@ -148,7 +148,7 @@ class Connection:
                 for span in self._down.feed(data):
                     await self._pass(span)
                 await self._flush()
-            faults.fin(self._to_client)
+            sockets.fin(self._to_client)
 
     async def _pass(self, span: Span) -> None:
         if span.head is not None:
@@ -196,7 +196,7 @@ class Connection:
         if not self._from_client.at_eof():
             self._firing = True
             await self._flush()
-            came = await faults.settled(self._to_client)
+            came = await sockets.settled(self._to_client)
             self._firing = False
         if not came:
             # Another connection of the lane will pass this place, and may be cut there.
@@ -207,9 +207,9 @@ class Connection:
         self._record("cut.fired", route="stream", fault=fault, **place.facts())
         match fault:
             case "fin":
-                faults.fin(self._to_client)
+                sockets.fin(self._to_client)
             case "rst":
-                faults.rst(self._to_client)
+                sockets.rst(self._to_client)
             case "stall":
                 pass
         raise _Over
@@ -217,7 +217,7 @@ class Connection:
     def _lose_answer(self) -> None:
         self._silent = True
         self._record("cut.fired", route="create", fault="lose")
-        faults.rst(self._to_client)
+        sockets.rst(self._to_client)
         raise _Over
 
     async def _flush(self) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 from types import TracebackType
 
-from reattach_chaos.gate import faults
+from reattach_chaos.gate import sockets
 from reattach_chaos.gate.history import History
 from reattach_chaos.gate.plan import Lane
 from reattach_chaos.gate.relay import READ_BYTES, Connection
@@ -69,7 +69,7 @@ class Gate:
                 server = await asyncio.open_connection(*self._upstream, limit=READ_BYTES)
         except (OSError, TimeoutError) as error:
             self._history.write("trouble", lane=lane.name, conn=number, message=f"no server: {error}")
-            faults.rst(writer)
+            sockets.rst(writer)
         else:
             # The gate's end cancels us; asyncio would log a connection's cancelled task as a fault.
             with contextlib.suppress(asyncio.CancelledError):

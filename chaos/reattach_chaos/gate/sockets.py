@@ -1,4 +1,4 @@
-"""The faults: what is done to a client's socket, and how to be sure that it comes exactly where it should.
+"""What is done to a socket, and how to be sure that it comes exactly where it should.
 
 A reset throws away what was not delivered, so a cut "exactly after event 7" must wait until the client's kernel has every byte of
 event 7: that is `settled`. Which fault and when is the plan's; a stall is no deed at all, only silence.

@@ -1,0 +1,24 @@
+"""FIN, RST, stall, half-open: done by the actuator; what they mean for the server's side is done here.
+
+After a FIN or a RST the server's connection is closed, as a proxy would. A stalled server is held back and not closed; of a
+half-open connection the server's end is closed and the client's is not.
+"""
+
+from reattach_chaos.gate.faults.base import Blow, Over
+from reattach_chaos.schedules import Fault
+
+
+async def strike(blow: Blow) -> None:
+    """Cut."""
+    link, fault = blow.link, blow.planned.fault
+    blow.tell()
+    if fault is Fault.STALL and blow.planned.direction == "upstream":
+        link.held_up = True
+        return
+    link.silent = True
+    quiet = fault in (Fault.STALL, Fault.HALF_OPEN)
+    link.end("gate", "silence" if quiet else "rst" if fault is Fault.RST else "fin")
+    await link.setting.actuator.cut(fault, link.to_client)
+    if fault is not Fault.STALL:
+        link.drop_server()
+    raise Over

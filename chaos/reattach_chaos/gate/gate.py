@@ -1,0 +1,172 @@
+"""`Gate`: stands between a client under test and a server, records what passes, and does what a schedule says where it says.
+
+    async with Gate(("127.0.0.1", 8700), schedule, recorder) as gate:
+        await play(gate.url)
+    assert gate.fired[1] == 1
+
+Loopback only. Faults at the client's and the server's own places are not the gate's; those of the runner at a place on the
+wire come to it by `perform`, while the gate holds. Never here: how a fault is done, or where.
+"""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+from reattach_chaos.gate.actuators import Actuator, LocalActuator
+from reattach_chaos.gate.connection import serve
+from reattach_chaos.gate.cuts import Cut, Cuts, Exchange
+from reattach_chaos.gate.faults.base import READ_BYTES
+from reattach_chaos.gate.link import Address, Setting
+from reattach_chaos.gate.routes import NATIVE, Dialect
+from reattach_chaos.gate.tap import Tap
+from reattach_chaos.history import CutMissed, CutPlanned, Recorder
+from reattach_chaos.schedules import Planned, Schedule, Shape
+
+HOST = "127.0.0.1"
+CLIENT = "client"
+
+
+class Gate:
+    """One gate. Use it as an asynchronous context manager.
+
+    Args:
+        upstream: The server's host and port.
+        schedule: What is planned.
+        recorder: Where to write; stays the caller's.
+        actuator: Who ends connections; None: the gate itself.
+        others: Further instances of the server: the first is where "other-instance" leads.
+        perform: Does a fault that is the runner's (a restart, a clock) while the gate holds at its place.
+        dialect: How the server's requests and events are understood.
+        shape: The runs that are played, so that records can name the kind of an event.
+        prefixes: Fault number → sha256 of the answer's bytes before its place, of a clean pass; see `offsets.py`.
+    """
+
+    def __init__(
+        self,
+        upstream: Address,
+        schedule: Schedule,
+        recorder: Recorder,
+        actuator: Actuator | None = None,
+        *,
+        others: Sequence[Address] = (),
+        perform: Callable[[Planned, Exchange], Awaitable[None]] | None = None,
+        dialect: Dialect = NATIVE,
+        shape: Shape | None = None,
+        prefixes: dict[int, str] | None = None,
+    ) -> None:
+        self._recorder = recorder
+        self._cuts = Cuts(schedule)
+        self._actuator = actuator or LocalActuator()
+        self._shape = shape
+        self._prefixes = prefixes or {}
+        self.instances: list[Address] = [upstream, *others]
+        """Where the server is; a new address is used from the next connection on."""
+        self._setting = Setting(self._cuts, self._actuator, dialect, self.instances, perform, self._shut)
+        self._servers: dict[str, asyncio.Server] = {}
+        self._urls: dict[str, str] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._count = 0
+        self._reopening: asyncio.Task[None] | None = None
+        self.life = 1
+        """Which process of the client under test connects from now on; for the records."""
+
+    @property
+    def url(self) -> str:
+        """Where the client under test finds the server: `http://host:port`."""
+        return self._urls[CLIENT]
+
+    @property
+    def fired(self) -> Counter[int]:
+        """How often each fault was done, by its number in the schedule."""
+        return self._cuts.fired
+
+    @property
+    def unfired(self) -> list[Cut]:
+        """The faults of requests that were not done yet."""
+        return [cut for cut in self._cuts.all if not self._cuts.fired[cut.number]]
+
+    def name_runs(self, *runs: str) -> None:
+        """Name the session's runs in their order, where they are known before a client asks for them."""
+        for run in runs:
+            self._cuts.name_run(run)
+
+    async def open(self, who: str) -> str:
+        """Open a further door, for a subscriber whom no fault concerns; return its url."""
+        await self._listen(who, 0)
+        return self._urls[who]
+
+    async def __aenter__(self) -> Self:
+        """Open the client's door."""
+        for cut in self._cuts.all:
+            self._recorder.record(self._told(cut))
+        await self._listen(CLIENT, 0)
+        address = await self._actuator.open(self._urls[CLIENT].removeprefix("http://"))
+        self._urls[CLIENT] = f"http://{address}"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close every door and connection; say which faults were never done."""
+        await self._actuator.close()
+        for server in self._servers.values():
+            server.close()
+        tasks = {*self._tasks, *filter(None, [self._reopening])}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for cut in self.unfired:
+            if cut.number in self._cuts.missed:
+                continue  # said already, and why
+            self._recorder.record(CutMissed(cut=cut.number, reason="its place was never reached"))
+
+    async def _listen(self, who: str, port: int) -> None:
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await self._serve(who, reader, writer)
+
+        server = await asyncio.start_server(accept, HOST, port, limit=READ_BYTES)
+        self._servers[who] = server
+        self._urls.setdefault(who, f"http://{HOST}:{server.sockets[0].getsockname()[1]}")
+
+    async def _serve(self, who: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._count += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        tap = Tap(self._recorder, self._setting.dialect, who, self.life if who == CLIENT else 1, self._count)
+        try:
+            # The gate's end cancels us; asyncio would log a connection's cancelled task as a fault.
+            with contextlib.suppress(asyncio.CancelledError):
+                await serve(self._setting, tap, (reader, writer), planned=who == CLIENT)
+        finally:
+            self._tasks.discard(task)
+
+    def _shut(self, seconds: float) -> None:
+        """Close the client's port, and open it again after so many seconds."""
+        server = self._servers[CLIENT]
+        port = server.sockets[0].getsockname()[1]
+        server.close()
+        self._reopening = asyncio.create_task(self._reopen(port, seconds))
+
+    async def _reopen(self, port: int, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        await self._listen(CLIENT, port)
+
+    def _told(self, cut: Cut) -> CutPlanned:
+        planned = cut.planned
+        position = planned.at
+        kind = self._shape.kind(position.run, position.event) if self._shape and position.event else None
+        return CutPlanned(
+            cut=cut.number,
+            fault=planned.fault.value,
+            position=position.place.value,
+            phase=planned.phase,
+            direction=planned.direction,
+            event_kind=kind or "",
+            sequence=position.event,
+            offset=position.offset,
+            prefix_sha256=self._prefixes.get(cut.number),
+        )
