@@ -24,6 +24,9 @@ from reattach_chaos.gate.tap import MOST_BODY, media_of
 from reattach_chaos.schedules import Place
 
 KEPT = 64  # bytes for a caption
+_RAW = frozenset(
+    {Place.IN_HEAD, Place.OFFSET}
+)  # places of the server's own bytes: an answer with one is not framed anew
 
 
 class Downward:
@@ -119,7 +122,8 @@ class Downward:
             self._exchange = link.waiting.popleft()
         self._begin()
         exchange = self._exchange
-        edited = any(cut.planned.fault in EDITS for cut in exchange.cuts)
+        places = {cut.planned.at.place for cut in exchange.cuts}
+        edited = any(cut.planned.fault in EDITS for cut in exchange.cuts) and not places & _RAW
         link.rewriter = Rewriter(head, until_close=link.down.until_close) if edited and head.status == 200 else None
         self._reader, self._body = None, None
         if exchange.route == "stream" and media_of(head) == "text/event-stream" and head.status == 200:
@@ -166,8 +170,11 @@ class Downward:
                 status = link.tap.settles(block)
                 if link.rewriter is not None:
                     link.rewriter.end_event(block)
-            case Mark(place=None, block=block) if block is not None and block.type == "stream.attached":
-                self._tell_attached(block.data)
+            case Mark(place=None, block=block) if block is not None:
+                if block.type == "stream.attached":
+                    self._tell_attached(block.data)
+                if link.rewriter is not None:
+                    link.rewriter.begin_event()
             case _:
                 pass
         await self._fire(mark, behind)
@@ -212,7 +219,7 @@ class Downward:
                 self._link.setting.cuts.name_run(run)
         rewriter, self._link.rewriter = self._link.rewriter, None
         if rewriter is not None:
-            self._out += rewriter.end
+            self._out += rewriter.flush() + rewriter.end
 
     def _put(self, span: Span, start: int, end: int) -> None:
         piece = span.data[start:end]
@@ -225,10 +232,14 @@ class Downward:
             self._passed_body += len(piece)
             if self._body is not None and len(self._body) < MOST_BODY:
                 self._body += piece
-        rewriter = self._link.rewriter
-        self._out += piece if rewriter is None else rewriter.framed(span, piece)
+        if self._link.rewriter is None:
+            self._out += piece
+        else:
+            self._link.rewriter.put(span, piece)
 
     async def _flush(self) -> None:
+        if self._link.rewriter is not None:
+            self._out += self._link.rewriter.flush()
         if self._out:
             data = bytes(self._out)
             self._out.clear()

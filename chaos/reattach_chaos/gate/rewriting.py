@@ -23,19 +23,28 @@ class Rewriter:
     def __init__(self, head: Head, *, until_close: bool) -> None:
         self._head = head
         self.chunked = not until_close
+        self._head_bytes = bytearray()
+        self._body = bytearray()
         self._event = bytearray()
         self._recent: deque[tuple[bytes, Block]] = deque(maxlen=MOST_EVENTS)
 
-    def framed(self, span: Span, piece: bytes) -> bytes:
-        """Return what goes on for a piece of a span."""
+    def put(self, span: Span, piece: bytes) -> None:
+        """Take a piece of a span. A head goes on when it is whole; the server's framing never does."""
         match span.kind:
             case "head":
-                return self._headed(piece)
+                self._head_bytes += piece
             case "body":
                 self._event += piece
-                return self.body(piece)
+                self._body += piece
             case _:
-                return b""
+                pass
+
+    def flush(self) -> bytes:
+        """Return what goes on now."""
+        head, body = bytes(self._head_bytes), bytes(self._body)
+        self._head_bytes.clear()
+        self._body.clear()
+        return (self._headed(head) if head else b"") + self.body(body)
 
     def body(self, data: bytes) -> bytes:
         """Return body bytes with their framing."""
@@ -49,6 +58,10 @@ class Rewriter:
     def end_event(self, block: Block) -> None:
         """Say that the body so far ends with this whole event."""
         self._recent.append((bytes(self._event), block))
+        self._event.clear()
+
+    def begin_event(self) -> None:
+        """Say that the body so far belongs to no event: a frame of the server's own has ended."""
         self._event.clear()
 
     def recent(self, events: int) -> list[tuple[bytes, Block]]:
