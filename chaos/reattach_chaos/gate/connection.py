@@ -14,6 +14,12 @@ async def serve(setting: Setting, tap: Tap, client: Ends, *, planned: bool) -> N
     """Relay one connection until one side ends or it is cut; both sides are closed then."""
     link = Link(setting, tap, client, _relay_down, planned=planned)
     tap.connect(None)
+    if not setting.ready.is_set():
+        await setting.ready.wait()
+        if not sockets.is_open(link.to_client):
+            link.end("gate", "fin")  # the actuator has closed it on its way
+            link.to_client.close()
+            return
     upward = asyncio.create_task(Upward(link).run())
     over = asyncio.create_task(link.over.wait())
     try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from reattach_chaos.gate.marks import Mark
 from reattach_chaos.gate.numbering import Numbering
 from reattach_chaos.history.wire import Route
-from reattach_chaos.schedules import Place, Planned, Position, Schedule
+from reattach_chaos.schedules import Fault, Place, Planned, Position, Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,15 @@ class Cuts:
     def numbering(self, run: str | None) -> Numbering:
         """Return the numbers of a run's events."""
         return self._numberings.setdefault(run, Numbering())
+
+    def next_end(self) -> Fault | None:
+        """Return the kind, FIN or RST, of the next cut that is still to come, in the schedule's order; None for none."""
+        for cut in self.all:
+            planned = cut.planned
+            left = planned.nth == "every" or self.fired[cut.number] < planned.times
+            if left and planned.fault in (Fault.FIN, Fault.RST) and cut.number not in self.missed:
+                return planned.fault
+        return None
 
     def begin(self, route: Route, run: str | None, key: str | None, after: str | None, method: str) -> Exchange:
         """Count a request; return it with the cuts that are planned on it."""

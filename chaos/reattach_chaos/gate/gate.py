@@ -22,7 +22,7 @@ from reattach_chaos.gate.faults.base import READ_BYTES
 from reattach_chaos.gate.link import Address, Setting
 from reattach_chaos.gate.routes import NATIVE, Dialect
 from reattach_chaos.gate.tap import Tap
-from reattach_chaos.history import CutMissed, CutPlanned, Recorder
+from reattach_chaos.history import CutMissed, CutPlanned, Other, Recorder
 from reattach_chaos.schedules import Planned, Schedule, Shape
 
 HOST = "127.0.0.1"
@@ -84,6 +84,11 @@ class Gate:
         return self._cuts.fired
 
     @property
+    def troubles(self) -> list[str]:
+        """What went wrong with the gate, its actuator or the server's address: none of it is the client's."""
+        return [record.facts["message"] for record in self._recorder.history().of(Other) if record.name == "trouble"]
+
+    @property
     def unfired(self) -> list[Cut]:
         """The faults of requests that were not done yet."""
         return [cut for cut in self._cuts.all if not self._cuts.fired[cut.number]]
@@ -103,7 +108,7 @@ class Gate:
         for cut in self._cuts.all:
             self._recorder.record(self._told(cut))
         await self._listen(CLIENT, 0)
-        address = await self._actuator.open(self._urls[CLIENT].removeprefix("http://"))
+        address = await self._actuator.open(self._urls[CLIENT].removeprefix("http://"), self._cuts.next_end())
         self._urls[CLIENT] = f"http://{address}"
         return self
 

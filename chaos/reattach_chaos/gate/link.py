@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from reattach_chaos.gate import sockets
@@ -32,6 +32,12 @@ Side: TypeAlias = Literal["client", "server", "gate"]
 How: TypeAlias = Literal["fin", "rst", "silence"]
 
 
+def _ready() -> asyncio.Event:
+    event = asyncio.Event()
+    event.set()
+    return event
+
+
 @dataclass(slots=True)
 class Setting:
     """What all connections of a gate share.
@@ -43,6 +49,7 @@ class Setting:
         instances: Where the server is; the first is the usual one.
         names: Of the instances, for the records.
         perform: Does a fault that is the runner's; None: such a fault is missed.
+        ready: Whether new connections are relayed: not while the actuator is at work.
         shut: Closes the gate's port for so many seconds.
     """
 
@@ -52,6 +59,7 @@ class Setting:
     instances: Sequence[Address]
     perform: Callable[[Planned, Exchange], Awaitable[None]] | None
     shut: Callable[[float], None]
+    ready: asyncio.Event = field(default_factory=_ready)
 
 
 class Link:

@@ -16,6 +16,7 @@ import sys
 SETTLE_S = 5.0  # a client that takes no byte for so long is not waited for
 STALL_S = 120.0  # a stalled connection that its client never closes is freed after this
 _POLL_S = 0.001
+_OPEN_STATES = (1, 4, 5)  # Linux: ESTABLISHED, FIN_WAIT1, FIN_WAIT2: the peer has not ended
 _SIOCOUTQ = 0x5411  # Linux: bytes of the send queue that the peer has not acknowledged
 
 
@@ -37,6 +38,28 @@ async def settled(writer: asyncio.StreamWriter) -> bool:
             return True
         await asyncio.sleep(_POLL_S)
     return False
+
+
+async def left(writer: asyncio.StreamWriter) -> bool:
+    """Wait until the peer has ended its side, too, after ours was; return whether it did within SETTLE_S.
+
+    Where the system does not say, it is taken as done.
+    """
+    for _ in range(int(SETTLE_S / _POLL_S)):
+        if sys.platform != "linux" or not is_open(writer):
+            return True
+        await asyncio.sleep(_POLL_S)
+    return False
+
+
+def is_open(writer: asyncio.StreamWriter) -> bool:
+    """Whether the peer has not ended its side, as far as the system says."""
+    if sys.platform != "linux":
+        return not writer.transport.is_closing()
+    try:
+        return writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] in _OPEN_STATES
+    except OSError:
+        return False
 
 
 def _unacknowledged(sock: socket.socket) -> int:

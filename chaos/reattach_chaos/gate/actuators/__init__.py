@@ -1,6 +1,9 @@
-"""Actuators: what ends a connection at the place where the gate holds it. `base.py` is the seam."""
+"""Actuators: what ends a connection at the place where the gate holds it. `base.py` is the seam.
 
-from reattach_chaos.gate.actuators.base import Actuator
+`toxiproxy.py` is imported alone: most gates need no Toxiproxy.
+"""
+
+from reattach_chaos.gate.actuators.base import Actuator, ActuatorFailed
 from reattach_chaos.gate.actuators.local import LocalActuator
 
-__all__ = ["Actuator", "LocalActuator"]
+__all__ = ["Actuator", "ActuatorFailed", "LocalActuator"]

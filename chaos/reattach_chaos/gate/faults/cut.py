@@ -4,13 +4,17 @@ After a FIN or a RST the server's connection is closed, as a proxy would. A stal
 half-open connection the server's end is closed and the client's is not.
 """
 
-from reattach_chaos.gate.faults.base import Blow, Over
+from reattach_chaos.gate.actuators.base import ActuatorFailed
+from reattach_chaos.gate.faults.base import Blow, Impossible, Over
 from reattach_chaos.schedules import Fault
 
 
 async def strike(blow: Blow) -> None:
     """Cut."""
     link, fault = blow.link, blow.planned.fault
+    obstacle = link.setting.actuator.obstacle(fault)
+    if obstacle is not None:
+        raise Impossible(obstacle)
     blow.tell()
     if fault is Fault.STALL and blow.planned.direction == "upstream":
         link.held_up = True
@@ -18,7 +22,13 @@ async def strike(blow: Blow) -> None:
     link.silent = True
     quiet = fault in (Fault.STALL, Fault.HALF_OPEN)
     link.end("gate", "silence" if quiet else "rst" if fault is Fault.RST else "fin")
-    await link.setting.actuator.cut(fault, link.to_client)
+    link.setting.ready.clear()
+    try:
+        await link.setting.actuator.cut(fault, link.to_client, link.setting.cuts.next_end())
+    except ActuatorFailed as error:
+        link.tap.trouble(str(error))
+    finally:
+        link.setting.ready.set()
     if fault is not Fault.STALL:
         link.drop_server()
     raise Over

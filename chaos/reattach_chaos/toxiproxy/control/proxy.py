@@ -147,6 +147,25 @@ class Proxy:
                     self.toxic("timeout", stream, timeout=0)
                     self.toxic("slow_close", stream, delay=_FOR_EVER_MS)
 
+    def end_with(self, fault: Literal["fin", "rst"]) -> None:
+        """Let every connection that begins from now on end so, whatever ends it; those of this moment are closed.
+
+        Raises:
+            Unsafe: Something is planned or stalled: `heal` first.
+        """
+        if self._stalled or self._planned_resets or self._toxics() - {"reset_peer_downstream"}:
+            raise Unsafe(f"the proxy {self.name} has toxics: heal it before it ends connections otherwise")
+        if self._resets == (fault == "rst"):
+            return
+        # While it is disabled it has no connections: only then a real server's toxics may be changed.
+        self._control.enable(self.name, False)
+        self._resets = fault == "rst"
+        if self._resets:
+            self._arm_resets()
+        else:
+            self._control.remove(self.name, "reset_peer_downstream")
+        self._control.enable(self.name, True)
+
     def refuse(self) -> None:
         """Close all connections and the port: a client that connects is refused, until `heal`."""
         self._down = True
