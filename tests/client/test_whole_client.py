@@ -114,8 +114,9 @@ class WholeClient(RuleBasedStateMachine):
     @precondition(lambda self: self.app.started)
     @rule(which=ANY)
     def use_a_key_for_other_work(self, which: int) -> None:
-        keys = sorted(self.app.started)
-        self.goes(lambda: self.app.start_other(keys[which % len(keys)]))
+        keys = sorted(self.app.used())
+        if keys:
+            self.goes(lambda: self.app.start_other(keys[which % len(keys)]))
 
     @rule(which=ANY, consumer=st.sampled_from(CONSUMERS), count=st.integers(1, 5), patience=SECONDS)
     def read(self, which: int, consumer: str, count: int, patience: float) -> None:

@@ -42,6 +42,9 @@ class Watch:
         self._disk = disk
         self._now = now
         self._count = 0
+        self._streams = 0
+        self._met: Leg | None = None
+        """The plan that the last attach met: one of pages meets none."""
         self._last_attach: tuple[float, int] | None = None
         self._waits = 0
         self._parted: tuple[float, str, bool] | None = None
@@ -125,6 +128,9 @@ class Watch:
             self.say("asked after what is committed", f"{sent.after}, durable is {self._disk.cursor}")
         self._check_pace(sent)
         self._check_waits(sent)
+        legs = self._schedule.legs
+        self._met = (legs[self._streams] if self._streams < len(legs) else Leg()) if sent.stream else None
+        self._streams += sent.stream
         return self._count <= STEPS
 
     def _check_pace(self, sent: Sent) -> None:
@@ -137,8 +143,7 @@ class Watch:
                 self.say("a loss is seen in time", f"{waited:g} s before attach {self._count} after {how}")
             if closing and waited < policy.retry_floor - 1e-6:
                 self.say("never at once after a planned close", f"{waited:g} s before attach {self._count}")
-        legs = self._schedule.legs
-        declined = 1 < self._count <= len(legs) + 1 and legs[self._count - 2].refuse == 204
+        declined = self._met is not None and self._met.refuse == 204
         declined = declined and not self._server.run.happened  # else a boundary may be looked for
         if declined and self._attached is not None and sent.at - self._attached < policy.poll_interval - 1e-6:
             self.say("a server that declines is asked at the pace of the poll", f"{sent.at - self._attached:g} s")
@@ -148,7 +153,7 @@ class Watch:
     def parts(self, how: str) -> None:
         """A connection ended at the server."""
         if how != "hold":
-            leg = self._schedule.legs[self._count - 1] if self._count <= len(self._schedule.legs) else Leg()
+            leg = self._met or Leg()
             at = max(self._now(), (self._attached or 0.0) + (leg.delay or 0.0))
             self._parted = (at, how, leg.closing is not None)
 

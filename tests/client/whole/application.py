@@ -231,6 +231,10 @@ class Application:
         if run.id not in job:
             self.say("a key is its job", f"{key} gave {run.id}, its runs are {job}")
 
+    def used(self) -> set[str]:
+        """The keys that the journal has; one whose intent found the disk full is as new."""
+        return {row.key for row in self.door.inner.rows() if row.key is not None and row.key in self.started}
+
     async def start_other(self, key: str) -> None:
         """Use a key for other work."""
         before = len(self.server.wire.calls("POST", "/v1/runs"))
@@ -268,6 +272,8 @@ class Application:
 
     async def read(self, reader: Reader, count: int, patience: float) -> None:
         """Loop for so many events."""
+        if reader.place.consumer == BILL and reader.in_hand is not None and not reader.again:
+            await self.bill(reader, "commits")  # asked for in an earlier step, and come in between
         for _ in range(count):
             self.ask(reader)
             assert reader.pending is not None
