@@ -18,6 +18,7 @@ from reattach_chaos.gate.faults.base import READ_BYTES, Over
 from reattach_chaos.gate.framing import FramingError, Head, Span
 from reattach_chaos.gate.link import Link
 from reattach_chaos.gate.marks import Mark, Reader
+from reattach_chaos.gate.pages import PageReader
 from reattach_chaos.gate.rewriting import Rewriter
 from reattach_chaos.gate.routes import json_object
 from reattach_chaos.gate.tap import MOST_BODY, media_of
@@ -131,6 +132,9 @@ class Downward:
             self._reader = EventReader(numbering, numbering.after(exchange.after))
         elif media_of(head).endswith("json"):
             self._body = bytearray()
+            if exchange.route == "stream" and head.status == 200:
+                numbering = link.setting.cuts.numbering(exchange.run)
+                self._reader = PageReader(numbering, numbering.after(exchange.after))
 
     def _marks(self, span: Span) -> Iterator[tuple[int, Mark]]:
         found: Iterator[tuple[int, Mark]] = iter(())
@@ -166,7 +170,8 @@ class Downward:
             case Mark(place=Place.AFTER_COMMENT):
                 link.tap.heartbeat(exchange)
             case Mark(place=Place.AFTER_EVENT, block=block) if block is not None:
-                link.tap.event(exchange, block, self._passed_body)
+                if mark.whole:
+                    link.tap.event(exchange, block, self._passed_body)
                 status = link.tap.settles(block)
                 if link.rewriter is not None:
                     link.rewriter.end_event(block)
@@ -212,8 +217,10 @@ class Downward:
             self._link.tap.partial(self._exchange, self._reader.partial, self._passed_body)
 
     async def _end_answer(self) -> None:
-        body, self._body, self._reader = self._body, None, None
-        if body is not None and self._head is not None:
+        body, reader, self._body, self._reader = self._body, self._reader, None, None
+        if isinstance(reader, PageReader):
+            self._link.tap.page(self._exchange, bytes(body or b""), reader.events)
+        elif body is not None and self._head is not None:
             run = self._link.tap.body(self._exchange, self._head, bytes(body))
             if run is not None:
                 self._link.setting.cuts.name_run(run)

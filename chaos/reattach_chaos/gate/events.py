@@ -15,13 +15,13 @@ import re
 from collections.abc import Generator, Iterator
 
 from reattach_chaos.gate.blocks import Block
+from reattach_chaos.gate.characters import Halves
 from reattach_chaos.gate.marks import Mark
 from reattach_chaos.gate.numbering import Numbering, sequence_of
 from reattach_chaos.schedules.place import Place
 
 CONTROL = frozenset({"stream.attached", "stream.closing"})
 _LINE_END = re.compile(rb"[\r\n]")
-_LEADS = {2: re.compile(rb"[\xc2-\xdf]"), 3: re.compile(rb"[\xe0-\xef]"), 4: re.compile(rb"[\xf0-\xf4]")}
 _BOM = b"\xef\xbb\xbf"
 _CR, _LF = 0x0D, 0x0A
 
@@ -52,7 +52,7 @@ class EventReader:
         self._id_came = False
         self._type = ""
         self._data: list[bytes] = []
-        self._widths: set[int] = set()
+        self._halves = Halves()
 
     @property
     def number(self) -> int:
@@ -130,19 +130,9 @@ class EventReader:
                 value = start + 5 + (line[start + 5 : start + 6] == b" ")
                 if before <= value < len(line):
                     found.append((value + 1, self._mark(Place.IN_DATA_LINE)))
-                found += self._characters(max(before, value))
+                halves = self._halves.found(line, max(before, value))
+                found += [(at, self._mark(Place.IN_CHARACTER, width)) for at, width in halves]
         return sorted(((at - before, mark) for at, mark in found), key=lambda each: each[0])
-
-    def _characters(self, start: int) -> Iterator[tuple[int, Mark]]:
-        """Yield where the first character of each width is half, from this byte of the line on."""
-        for width, leads in _LEADS.items():
-            if width in self._widths:
-                continue
-            # A 4-byte character's half lies one byte behind its lead, which may have come before.
-            back = width // 2 - 1
-            if (lead := leads.search(self._line, max(0, start - back))) and lead.start() + back < len(self._line):
-                self._widths.add(width)
-                yield lead.start() + width // 2, self._mark(Place.IN_CHARACTER, width=width)
 
     def _take_line(self) -> Iterator[Mark]:
         """Take a line's meaning, all but its line end having come."""
@@ -194,7 +184,7 @@ class EventReader:
         block = Block(self._id, self._type or "message", b"\n".join(self._data)) if self._data else None
         self._id, self._id_came, self._type = None, False, ""
         self._data.clear()
-        self._widths.clear()
+        self._halves.clear()
         if block is None:
             return
         if block.id is None and block.type in CONTROL:

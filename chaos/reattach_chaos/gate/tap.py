@@ -154,6 +154,20 @@ class Tap:
                 pass
         return None
 
+    def page(self, exchange: Exchange, body: bytes, events: list[Block]) -> None:
+        """A whole page of events goes to the client: what it may use of it, it may use now."""
+        told = json_object(body)
+        run, epoch, last = exchange.run, told.get("epoch"), told.get("last_sequence")
+        epoch = epoch if isinstance(epoch, str) else None
+        last = last if type(last) is int else None
+        self.attached(exchange, exchange.after, epoch, last)
+        for each in events:
+            if each.id is not None:
+                name = f"{epoch}.{each.id}" if epoch is not None and each.id.isdecimal() else each.id
+                self.event(exchange, Block(name, each.type, each.data), None)
+        if isinstance(told.get("status"), str):
+            self._record(Status, run, status=told["status"], head=last, epoch=epoch)
+
     def fired(self, cut: Cut, exchange: Exchange, around: Around) -> None:
         """A fault is done."""
         planned = cut.planned
