@@ -6,7 +6,7 @@ import json
 import pytest
 
 from mockserver_stage import OPEN, QUICK
-from reattach_mockserver.engine.engine import UnknownScript
+from reattach_mockserver.engine.engine import Engine, UnknownScript
 from reattach_mockserver.logs.base import LogUnavailable
 from reattach_mockserver.logs.memory import MemoryLog
 from reattach_mockserver.logs.sqlite import SqliteLog
@@ -32,7 +32,7 @@ from reattach_mockserver.scenarios.script import (
     Tool,
     Wait,
 )
-from reattach_mockserver.settings import Limits
+from reattach_mockserver.settings import Limits, Settings
 
 pytestmark = pytest.mark.anyio
 
@@ -173,6 +173,37 @@ async def test_an_unfinished_run_of_an_unknown_script_stops_the_start(sites):
     with pytest.raises(UnknownScript, match="open"):
         await sites(QUICK, log=log)
     assert (await log.run(run["id"])).status in ("queued", "running")
+
+
+async def test_a_start_that_fails_lets_go_of_the_log_and_the_next_one_goes_on(sites):
+    """RS-62: half started it would hold its runs for good, with nobody to play them."""
+
+    class Sick(MemoryLog):
+        opens = takes = 0
+
+        async def open(self):
+            self.opens += 1
+
+        async def close(self):
+            self.opens -= 1
+
+        async def take_over(self, *args):
+            self.takes += 1
+            if self.takes == 2:
+                raise LogUnavailable("away")
+            return await super().take_over(*args)
+
+    log = Sick()
+    first = await sites(OPEN, log=log)
+    runs = [await first.run() for _ in range(2)]
+    await first.close()
+    second = Engine(Settings(scripts={"open": OPEN}, default="open", log=log))
+    with pytest.raises(LogUnavailable):
+        await second.start()
+    assert (log.opens, second.playing()) == (0, set())
+    await second.start()
+    assert (log.opens, second.playing()) == (1, {run["id"] for run in runs})
+    await second.stop()
 
 
 async def test_every_step_leaves_its_event(sites):

@@ -108,12 +108,18 @@ class Engine:
     async def _open(self) -> None:
         await self._log.open()
         try:
-            orphans = await self._log.orphans()
-            for run in orphans:
-                await self._check_playable(run)
-        except UnknownScript:
+            await self._go_on()
+        except BaseException:
+            # Left open, it would keep its lease: what was taken over here nobody would play, and nobody else might.
+            await self._let_go()
             await self._log.close()
             raise
+        self.started = True
+
+    async def _go_on(self) -> None:
+        orphans = await self._log.orphans()
+        for run in orphans:
+            await self._check_playable(run)
         self.revoked = set(await self._log.revoked())
         if self.settings.deterministic:
             self._names = SeededNames(self.settings.seed or 0, (await self._log.counts()).runs)
@@ -121,7 +127,6 @@ class Engine:
             with suppress(WriterLost):  # another replica, started at the same time, was first
                 await self.adopt(run)
         self._replicas.start()
-        self.started = True
 
     async def stop(self) -> None:
         """End every player and let go of the log. The runs go on when an engine starts on it again."""
@@ -129,6 +134,12 @@ class Engine:
             await self._close()
 
     async def _close(self) -> None:
+        await self._let_go()
+        if self.started:
+            self.started = False
+            await self._log.close()
+
+    async def _let_go(self) -> None:
         await self._replicas.stop()
         tasks = [task for _, task in self._players.values()]
         if self._restarting is not None and self._restarting is not asyncio.current_task():
@@ -140,9 +151,6 @@ class Engine:
         works, self._works = list(self._works.values()), {}
         for work in works:
             await close_work(work)
-        if self.started:
-            self.started = False
-            await self._log.close()
 
     async def restart(self) -> None:
         """Do what the death and rebirth of a process would: cut all readers, forget all but the log, go on with it."""
