@@ -310,6 +310,31 @@ async def test_a_run_that_the_log_could_not_keep_up_with_is_gone_on_with(sites, 
     assert (await site.settled())["status"] == "completed"
 
 
+async def test_an_orphan_whose_takeover_got_no_answer_is_played_all_the_same(sites, monkeypatch):
+    """RS-62: it is this replica's, so no other one would take it."""
+    monkeypatch.setattr("reattach_mockserver.engine.replicas._PAUSE", 0.01)
+
+    class Deaf(MemoryLog):
+        takes = 0
+
+        async def orphans(self, limit=None):
+            return () if self.takes else await self.unfinished()
+
+        async def take_over(self, *args):
+            self.takes += 1
+            run = await super().take_over(*args)
+            if self.takes == 1:
+                raise LogUnavailable("no answer")
+            return run
+
+    site = await sites(OPEN, log=Deaf())
+    run = await site.run()
+    site.engine._players.pop(run["id"])[1].cancel()
+    site.engine._replicas.orphaned()
+    await site.until(lambda: site.engine.plays(run["id"]))
+    assert site.engine.log.takes == 2
+
+
 async def test_each_connection_may_come_to_another_replica(sites):
     """RS-12, RS-60, RS-63, B87: broken after every event, from the one to the other: each once, in order, of one log."""
     first, second = await pair(sites, QUICK)

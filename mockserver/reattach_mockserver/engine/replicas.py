@@ -86,6 +86,7 @@ class Replicas:
             try:
                 await self._look()
             except LogUnavailable:
+                self._ours = True  # a run may have been taken over, and is not played yet
                 self._look_again()
             except Exception:
                 # Whoever is not heard any more would leave runs unplayed: it goes on with the next news.
