@@ -358,6 +358,21 @@ async def test_a_new_epoch_step_begins_one_and_the_run_goes_on(sites):
     assert len(set(ids)) == len(ids) == 5
 
 
+async def test_a_run_whose_new_epoch_could_not_be_begun_is_played_on(sites, monkeypatch):
+    """Its player was ended for it; whatever the log did, the run does not stand as running for ever."""
+    monkeypatch.setattr("reattach_mockserver.engine.replicas._PAUSE", 0.01)
+
+    class Refusing(MemoryLog):
+        async def renew(self, *args):
+            raise LogUnavailable("away")
+
+    site = await sites(OPEN, log=Refusing())
+    run = await site.run()
+    with pytest.raises(LogUnavailable):
+        await site.engine.new_epoch(run["id"])
+    await site.until(lambda: site.engine.plays(run["id"]))
+
+
 async def test_a_lost_tail_is_written_again_under_other_ids(sites):
     """An event's id is unique for ever: what takes the place of a lost event is another event."""
     site = await sites(QUICK)

@@ -416,7 +416,11 @@ class Engine:
         if playing is not None:
             playing[1].cancel()
             await asyncio.gather(playing[1], return_exceptions=True)
-        run = await self._log.renew(run_id, keep)
+        try:
+            run = await self._log.renew(run_id, keep)
+        except Exception:
+            self._replicas.unplayed()  # it is ours still, perhaps under its old epoch
+            raise
         self.hub.wake(run_id)
         if run.status not in SETTLED:
             await self._play(run)
