@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reattach_chaos.gate import Gate
+from reattach_chaos.gate.frames import Messages
 from reattach_chaos.history import CutFired, CutMissed, Record, Recorder
 from reattach_chaos.schedules import Fault, Planned, Schedule, at
 
@@ -60,6 +61,8 @@ class Server:
     answer: Callable[[bytes], bytes]
     closes: bool = False
     split: int | None = None
+    socket: bytes | None = None
+    """What is said once the protocol was switched, and the client has said something."""
     requests: list[bytes] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
 
@@ -82,6 +85,19 @@ class Server:
                 for start in range(0, len(answer), step):
                     writer.write(answer[start : start + step])
                     await writer.drain()
+                if self.socket is not None:
+                    messages, said = Messages(), b""
+                    while data := await reader.read(65536):
+                        said += data
+                        if list(messages.feed(data)):
+                            break
+                    self.requests.append(said)
+                    if not data:
+                        return
+                    writer.write(self.socket)
+                    await writer.drain()
+                    await reader.read()
+                    return
                 if self.closes:
                     return
         except OSError:
@@ -100,14 +116,23 @@ class Stage:
     server: Server
     recorder: Recorder
 
-    async def ask(self, request: bytes = GET, *, silent: bool = False, url: str | None = None) -> Heard:
-        """Send a request on a connection of its own; read until it ends, or, with `silent`, until nothing has come for a while."""
+    async def ask(
+        self, request: bytes = GET, *, then: bytes = b"", silent: bool = False, url: str | None = None
+    ) -> Heard:
+        """Send a request on a connection of its own; read until it ends, or, with `silent`, until nothing has come for a while.
+
+        `then` is sent when the answer's head has come.
+        """
         host, _, port = (url or self.gate.url).removeprefix("http://").partition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         heard = b""
         how = "fin"
         try:
             writer.write(request)
+            if then:
+                async with asyncio.timeout(LIMIT_S):
+                    heard += await reader.readuntil(b"\r\n\r\n")
+                writer.write(then)
             while True:
                 async with asyncio.timeout(SILENCE_S if silent else LIMIT_S):
                     data = await reader.read(65536)
@@ -153,10 +178,13 @@ async def stage(
     *faults: Planned,
     closes: bool = False,
     split: int | None = None,
+    socket: bytes | None = None,
     **more: Any,
 ) -> AsyncIterator[Stage]:
     """Serve an answer, put a gate with these faults before it."""
-    server = Server((lambda _: answer) if isinstance(answer, bytes) else answer, closes=closes, split=split)
+    server = Server(
+        (lambda _: answer) if isinstance(answer, bytes) else answer, closes=closes, split=split, socket=socket
+    )
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     try:
         recorder = Recorder()

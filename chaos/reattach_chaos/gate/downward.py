@@ -8,13 +8,16 @@ import asyncio
 import hashlib
 import heapq
 from collections.abc import Iterator
+from typing import Any
 
 from reattach_chaos.gate import sockets
 from reattach_chaos.gate.around import Around
+from reattach_chaos.gate.blocks import Block
 from reattach_chaos.gate.cuts import Exchange
 from reattach_chaos.gate.events import EventReader
 from reattach_chaos.gate.faults import EDITS
 from reattach_chaos.gate.faults.base import READ_BYTES, Over
+from reattach_chaos.gate.frames import FrameReader
 from reattach_chaos.gate.framing import FramingError, Head, Span
 from reattach_chaos.gate.link import Link
 from reattach_chaos.gate.marks import Mark, Reader
@@ -107,6 +110,8 @@ class Downward:
     async def _pass(self, span: Span) -> None:
         if span.head is not None:
             self._take_head(span.head)
+        if self._link.asked is not None:
+            self._exchange, self._link.asked = self._link.asked, None
         sent = 0
         for index, mark in self._marks(span):
             self._put(span, sent, index)
@@ -127,7 +132,11 @@ class Downward:
         edited = any(cut.planned.fault in EDITS for cut in exchange.cuts) and not places & _RAW
         link.rewriter = Rewriter(head, until_close=link.down.until_close) if edited and head.status == 200 else None
         self._reader, self._body = None, None
-        if exchange.route == "stream" and media_of(head) == "text/event-stream" and head.status == 200:
+        if head.status == 101:
+            link.tap.head(exchange, head)
+            link.up.tunnel()
+            self._reader = link.socket = FrameReader()
+        elif exchange.route == "stream" and media_of(head) == "text/event-stream" and head.status == 200:
             numbering = link.setting.cuts.numbering(exchange.run)
             self._reader = EventReader(numbering, numbering.after(exchange.after))
         elif media_of(head).endswith("json"):
@@ -164,7 +173,7 @@ class Downward:
         """Record what a mark tells, and do what is planned there."""
         link, exchange, status = self._link, self._exchange, None
         match mark:
-            case Mark(place=Place.AFTER_HEAD):
+            case Mark(place=Place.AFTER_HEAD) if link.socket is None:
                 assert self._head is not None
                 link.tap.head(exchange, self._head)
             case Mark(place=Place.AFTER_COMMENT):
@@ -176,8 +185,7 @@ class Downward:
                 if link.rewriter is not None:
                     link.rewriter.end_event(block)
             case Mark(place=None, block=block) if block is not None:
-                if block.type == "stream.attached":
-                    self._tell_attached(block.data)
+                self._tell_control(block)
                 if link.rewriter is not None:
                     link.rewriter.begin_event()
             case _:
@@ -202,8 +210,23 @@ class Downward:
                 self._tell_partial()
                 raise
 
-    def _tell_attached(self, data: bytes) -> None:
-        told = json_object(data)
+    def _tell_control(self, block: Block) -> None:
+        """A frame of the server's own goes to the client."""
+        told, link = json_object(block.data), self._link
+        match block.type, told:
+            case (("stream.attached" | "resume_ok"), _):
+                self._tell_attached(told)
+            case "resume_rejected", _:
+                link.tap.rejected(self._exchange, 0, str(told.get("code", "")))
+            case "started", {"run": {"id": str(run)}} if link.planned:
+                # Its events follow without another request.
+                self._exchange = link.setting.cuts.begin("stream", run, None, None, "GET")
+                if link.socket is not None:
+                    link.socket.attach(link.setting.cuts.numbering(run), 0)
+            case _:
+                pass
+
+    def _tell_attached(self, told: dict[str, Any]) -> None:
         cursor, epoch, last = told.get("cursor"), told.get("epoch"), told.get("last_sequence")
         self._link.tap.attached(
             self._exchange,

@@ -16,6 +16,7 @@ from reattach_chaos.gate.around import Around
 from reattach_chaos.gate.cuts import Cut, Cuts, Exchange
 from reattach_chaos.gate.faults import strike
 from reattach_chaos.gate.faults.base import READ_BYTES, Blow, Impossible, Over, Pace
+from reattach_chaos.gate.frames import FrameReader
 from reattach_chaos.gate.framing import Framing
 from reattach_chaos.gate.rewriting import Rewriter
 from reattach_chaos.gate.routes import Dialect
@@ -105,6 +106,10 @@ class Link:
         self.over = asyncio.Event()
         self.firing = False
         self.ended: tuple[Side, How] | None = None
+        self.socket: FrameReader | None = None
+        """Reads the server's frames, once WebSocket is spoken."""
+        self.asked: Exchange | None = None
+        """What was asked for on it."""
         self.rewriter: Rewriter | None = None
         """Frames the answer in hand anew, where a fault needs it."""
 

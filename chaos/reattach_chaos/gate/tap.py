@@ -134,7 +134,7 @@ class Tap:
         run = exchange.run
         if head.status >= 400:
             if exchange.route == "stream":
-                self._record(ResumeRejected, run, status=head.status, code=str(told.get("code", "")))
+                self.rejected(exchange, head.status, str(told.get("code", "")))
             return None
         match exchange.route:
             case "create" | "answer" | "status" | "cancel" if isinstance(told.get("id"), str):
@@ -153,6 +153,10 @@ class Tap:
             case _:
                 pass
         return None
+
+    def rejected(self, exchange: Exchange, status: int, code: str) -> None:
+        """The server refuses a resume; `status` is 0 where it has none, on a WebSocket."""
+        self._record(ResumeRejected, exchange.run, status=status, code=code)
 
     def page(self, exchange: Exchange, body: bytes, events: list[Block]) -> None:
         """A whole page of events goes to the client: what it may use of it, it may use now."""

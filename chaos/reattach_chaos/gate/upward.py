@@ -10,10 +10,12 @@ from reattach_chaos.gate.around import Around
 from reattach_chaos.gate.cuts import Cut, Exchange
 from reattach_chaos.gate.faults import ANSWERS
 from reattach_chaos.gate.faults.base import READ_BYTES, Over
+from reattach_chaos.gate.frames import FrameReader, Messages
 from reattach_chaos.gate.framing import FramingError, Head, Span
 from reattach_chaos.gate.link import Link
-from reattach_chaos.gate.routes import cursor_of
+from reattach_chaos.gate.routes import cursor_of, json_object
 from reattach_chaos.gate.tap import MOST_BODY
+from reattach_chaos.history.wire import Route
 from reattach_chaos.schedules import Place, Planned
 
 
@@ -32,6 +34,7 @@ class Upward:
         self._exchange = Exchange()
         self._answer: Cut | None = None  # what answers in the server's place
         self._tail = b""
+        self._messages = Messages()
 
     async def run(self) -> None:
         """Relay until the client closes. After a cut whatever it sends is nobody's."""
@@ -59,6 +62,9 @@ class Upward:
     async def _take(self, span: Span) -> None:
         if span.head is not None:
             self._head, self._kept, self._kept_bytes = span.head, [], 0
+        if self._link.socket is not None:
+            await self._pass_messages(self._link.socket, span.data)
+            return
         if self._head is None:
             await self._pass(span)
             return
@@ -77,11 +83,7 @@ class Upward:
         link = self._link
         route, run = link.setting.dialect.classify(head, body)
         after = cursor_of(head) if route == "stream" else None
-        if link.planned:
-            key = head.get("idempotency-key")
-            self._exchange = link.setting.cuts.begin(route, run, key, after, head.method)
-        else:
-            self._exchange = Exchange(route, run, after=after, method=head.method)
+        self._exchange = self._count(route, run, head.get("idempotency-key"), after, head.method)
         self._tail = b""
         link.begin()
         link.tap.request(self._exchange, head, body)
@@ -107,8 +109,46 @@ class Upward:
         answer, self._answer = self._answer, None
         if answer is not None:
             await self._fire(answer)
-        while cut := self._exchange.take(lambda each: each.at.place is Place.AFTER_REQUEST and _before_answer(each)):
+        while cut := self._exchange.take(_is_before_answer):
             await self._fire(cut)
+
+    async def _pass_messages(self, socket: FrameReader, data: bytes) -> None:
+        """Pass a client's WebSocket frames; a message that asks for a run or its events is a request."""
+        link, sent = self._link, 0
+        for end, message in self._messages.feed(data):
+            told = json_object(message)
+            run, cursor, key = (_text(told.get(name)) for name in ("run_id", "cursor", "idempotency_key"))
+            match told.get("type"):
+                case "resume":
+                    head = Head("RESUME / HTTP/1.1", ())
+                    self._exchange = self._count("stream", run, None, cursor, "GET")
+                    numbering = link.setting.cuts.numbering(run)
+                    socket.attach(numbering, numbering.after(cursor))
+                case "start":
+                    head = Head("START / HTTP/1.1", (("idempotency-key", key or ""),))
+                    self._exchange = self._count("create", None, key, None, "POST")
+                case _:
+                    continue
+            link.tap.request(self._exchange, head, message)
+            for places, before in (
+                ((Place.CONNECTING, Place.IN_BACKOFF), sent),
+                ((Place.IN_REQUEST_HEAD, Place.IN_REQUEST_BODY), max(sent, end - 2)),
+            ):
+                while (cut := self._exchange.at(*places)) is not None:
+                    await self._forward(data[sent:before])
+                    sent = before
+                    await self._fire(cut, data[sent:])
+            link.asked = self._exchange
+            await self._forward(data[sent:end])
+            sent = end
+            while cut := self._exchange.take(_is_before_answer):
+                await self._fire(cut)
+        await self._forward(data[sent:])
+
+    def _count(self, route: Route, run: str | None, key: str | None, after: str | None, method: str) -> Exchange:
+        if self._link.planned:
+            return self._link.setting.cuts.begin(route, run, key, after, method)
+        return Exchange(route, run, after=after, method=method)
 
     async def _forward(self, data: bytes) -> None:
         if data:
@@ -119,6 +159,12 @@ class Upward:
         await self._link.fire(cut, self._exchange, Around(before=self._tail, behind=behind[:64]))
 
 
-def _before_answer(planned: Planned) -> bool:
-    """Whether a fault after the request comes before the server answers, not when its answer comes."""
+def _is_before_answer(planned: Planned) -> bool:
+    """Whether a fault comes after the request and before the server answers, not when its answer comes."""
+    if planned.at.place is not Place.AFTER_REQUEST:
+        return False
     return planned.direction != "downstream" or planned.fault.traits.actor == "runner"
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
