@@ -1,4 +1,4 @@
-"""`reattach demo` and `reattach proxy`: the arguments, nothing else. Light: what a command needs is imported when it runs.
+"""`reattach demo`, `proxy` and `chaos`: the arguments, nothing else. Light: what a command needs is imported when it runs.
 
 Found by the client's command line through the entry-point group `reattach.commands`; runs on its own as
 `python -m reattach_chaos.cli demo`. Words and flags: the surface page, section 2.
@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
+
+from reattach_chaos.cases.arguments import chaos as chaos
 
 _USAGE = 64
 _EVENTS, _SEED = 132, 7
@@ -120,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the chaos package's commands on their own."""
     parser = _Parser(prog="python -m reattach_chaos.cli")
     subparsers = parser.add_subparsers(dest="command", required=True)
-    for add in (demo, proxy):
+    for add in (demo, proxy, chaos):
         add(subparsers)
     args = parser.parse_args(argv)
     code: int = args.run(args)

@@ -1,0 +1,42 @@
+"""Many cases at once: so many side by side, in their order, until all are played or one is enough."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from reattach_chaos.report import Played
+from reattach_chaos.schedules import Schedule
+
+
+async def batch(
+    schedules: Sequence[Schedule],
+    play: Callable[[Schedule], Awaitable[Played]],
+    done: Callable[[Played], None],
+    *,
+    jobs: int,
+    fail_fast: bool = False,
+) -> list[Played]:
+    """Play cases; return them in the schedules' order.
+
+    Args:
+        schedules: What is played.
+        play: Plays one.
+        done: Told of each as it ends.
+        jobs: So many at a time.
+        fail_fast: Begin no more after the first that is not valid; those that are being played are played to their ends.
+    """
+    waiting = iter(enumerate(schedules))
+    found: dict[int, Played] = {}
+    enough = asyncio.Event()
+
+    async def work() -> None:
+        while not enough.is_set() and (following := next(waiting, None)) is not None:
+            place, schedule = following
+            found[place] = case = await play(schedule)
+            done(case)
+            if fail_fast and case.verdict.word != "valid":
+                enough.set()
+
+    async with asyncio.TaskGroup() as workers:
+        for _ in range(min(jobs, len(schedules))):
+            workers.create_task(work())
+    return [found[place] for place in sorted(found)]

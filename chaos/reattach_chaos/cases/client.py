@@ -1,0 +1,200 @@
+"""`Client`: who is under test: ours, one of the mutants, or any command, each by the contract of the surface page, section 3.
+
+A client is told by its environment what to follow. What a case asks of it is an `Errand`; ours does all of them with the words
+of its command line, another only what the contract has: it follows a run, or starts one.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from reattach_chaos.cases.process import BornProcess, Process, ShellProcess
+from reattach_chaos.schedules.schedule import Route
+
+Mode = Literal["follow", "start"]
+Task = Literal["follow", "start", "answer", "list", "cancel"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    """What a client is to do in one case with one run.
+
+    Attributes:
+        task: What.
+        url: The server, through the gate.
+        run: The run that exists, or that is to be answered; "" with `start`.
+        session: Its session's id.
+        given: The input as a text; with `start`.
+        key: With `start`.
+        actions: The ids of what is to be answered.
+        token: Its token, "" for none.
+        state: Its folder.
+        types: The types of events.
+        timeout_s: When it will be ended.
+        heartbeat_s: What the server keeps.
+        case: The case's id.
+    """
+
+    task: Task
+    url: str
+    run: str
+    session: str = ""
+    given: str = ""
+    key: str = ""
+    actions: tuple[str, ...] = ()
+    token: str
+    state: Path
+    types: tuple[str, ...]
+    timeout_s: float
+    heartbeat_s: float
+    case: str
+
+    def env(self, attempt: int) -> dict[str, str]:
+        """Return the environment: ours, and the contract's."""
+        told = {
+            "REATTACH_MODE": "start" if self.task == "start" else "follow",
+            "REATTACH_URL": self.url,
+            "REATTACH_EVENT_TYPES": ",".join(self.types),
+            "REATTACH_TOKEN": self.token,
+            "REATTACH_STATE": str(self.state),
+            "REATTACH_ATTEMPT": str(attempt),
+            "REATTACH_TIMEOUT_S": f"{self.timeout_s:g}",
+            "REATTACH_CASE": self.case,
+            "REATTACH_HEARTBEAT_S": f"{self.heartbeat_s:g}",
+        }
+        if self.task == "start":
+            told |= {
+                "REATTACH_RUNS_URL": f"{self.url}/v1/runs",
+                "REATTACH_INPUT": self.given,
+                "REATTACH_KEY": self.key,
+            }
+        else:
+            told |= {"REATTACH_RUN": self.run, "REATTACH_EVENTS_URL": f"{self.url}/v1/runs/{self.run}/events"}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("REATTACH_")}
+        return {**kept, **told}
+
+
+class Client(Protocol):
+    """Who is under test."""
+
+    name: str
+    """As it was named on the command line."""
+    marks: bool
+    """It marks what it may have shown before."""
+    routes: frozenset[Route]
+    """The kinds of requests that it makes, in some errand."""
+
+    def steps(self, errand: Errand) -> int:
+        """Return how many processes an errand takes, one after the other."""
+        ...
+
+    async def start(self, errand: Errand, step: int, attempt: int) -> Process:
+        """Start a process of it.
+
+        Raises:
+            OSError: It cannot be started.
+        """
+        ...
+
+
+class CommandClient:
+    """Any command, run by the shell.
+
+    Args:
+        command: What the shell runs.
+        mode: Whether it starts runs itself.
+        marks: It marks what it may have shown before.
+    """
+
+    def __init__(self, command: str, mode: Mode = "follow", *, marks: bool = False) -> None:
+        self.name = command
+        self.marks = marks
+        self.routes: frozenset[Route] = frozenset({"stream"} if mode == "follow" else {"create", "stream"})
+
+    def steps(self, errand: Errand) -> int:
+        """One."""
+        return 1
+
+    async def start(self, errand: Errand, step: int, attempt: int) -> Process:
+        """See the seam."""
+        return await ShellProcess.spawn(self.name, errand.env(attempt), errand.state.parent / "stderr")
+
+
+class OwnClient:
+    """`reattach` itself, by its command line.
+
+    Args:
+        nursery: Where it is born.
+    """
+
+    name = "reattach"
+    marks = True
+    routes: frozenset[Route] = frozenset({"create", "stream", "status", "list", "cancel", "answer"})
+
+    def __init__(self, nursery: Path) -> None:
+        self._nursery = nursery
+
+    def steps(self, errand: Errand) -> int:
+        """Two where a command does something, and another shows the run."""
+        return len(self._words(errand))
+
+    async def start(self, errand: Errand, step: int, attempt: int) -> Process:
+        """See the seam."""
+        module, words = self._words(errand)[step]
+        return await BornProcess.bear(self._nursery, module, words, errand.env(attempt), errand.state.parent / "stderr")
+
+    def _words(self, errand: Errand) -> list[tuple[str, list[str]]]:
+        url, run, journal = errand.url, errand.run, str(errand.state / "j.db")
+        flags = ["--json", "--journal", journal]
+        follow = ("reattach.cli", ["follow", url, run, *flags])
+        match errand.task:
+            case "follow":
+                return [follow]
+            case "start":
+                return [("reattach.cli", ["run", url, errand.given, "--key", errand.key, *flags])]
+            case "answer":
+                answers = [word for action in errand.actions for word in (action, "approve")]
+                return [follow, ("reattach.cli", ["respond", url, run, *answers, *flags])]
+            case "cancel":
+                return [("reattach.cli", ["cancel", url, run, *flags]), follow]
+            case "list":
+                return [("reattach_chaos.cases.lister", [url, run, errand.session, journal])]
+
+
+class MutantClient:
+    """A small client that is wrong in one decision, or right; see `reattach_chaos.mutants`.
+
+    Args:
+        mutant: Its name.
+        nursery: Where it is born.
+        mode: Whether it starts runs itself.
+    """
+
+    marks = True
+
+    def __init__(self, mutant: str, nursery: Path, mode: Mode = "follow") -> None:
+        self.name = f"mutant {mutant}"
+        self.routes: frozenset[Route] = frozenset({"stream"} if mode == "follow" else {"create", "stream"})
+        self._mutant = mutant
+        self._nursery = nursery
+
+    def steps(self, errand: Errand) -> int:
+        """One."""
+        return 1
+
+    async def start(self, errand: Errand, step: int, attempt: int) -> Process:
+        """See the seam."""
+        return await BornProcess.bear(
+            self._nursery,
+            "reattach_chaos.mutants.__main__",
+            [self._mutant],
+            errand.env(attempt),
+            errand.state.parent / "stderr",
+        )
+
+
+def client_facts(client: Client, mode: Mode, *, kill: bool) -> Mapping[str, str | bool]:
+    """Return what a schedule says of its client, so that it can be played again."""
+    return {"client": client.name, "mode": mode, "kill": kill}

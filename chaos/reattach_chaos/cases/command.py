@@ -1,0 +1,328 @@
+"""`reattach chaos run | replay | shrink | list | report`: from the arguments to the exit code.
+
+Exit codes are the surface page's: 0 valid, 1 invalid, 3 unknown or infrastructure, 64 wrong arguments, 130 and 143 where somebody
+ended it.
+"""
+
+import asyncio
+import json
+import signal
+import sys
+import time
+import webbrowser
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from reattach_chaos.cases.batch import batch
+from reattach_chaos.cases.control import ServerTrouble
+from reattach_chaos.cases.errands import objection_to
+from reattach_chaos.cases.folder import Folder, NoSuchCase, Saved, find, newest_page, of_seed, saved
+from reattach_chaos.cases.progress import Progress
+from reattach_chaos.cases.sample import Wanted, choose
+from reattach_chaos.cases.theatre import Bill, Theatre, theatre
+from reattach_chaos.checkers import EXIT_CODES, RunVerdict, coverage
+from reattach_chaos.demo.child import ChildFailed
+from reattach_chaos.report import Played, Suite, as_junit, as_text
+from reattach_chaos.schedules import Schedule, ScheduleError, dumps, shrinks
+from reattach_chaos.toxiproxy.control import ToxiproxyError
+
+NOT_KNOWN, USAGE, INTERRUPTED, TERMINATED = 3, 64, 130, 143
+SHRINK_TRIES = 100
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The arguments of `chaos run`.
+
+    Attributes:
+        bill: What is put on.
+        wanted: Which cases.
+        jobs: So many at a time.
+        fail_fast: Stop after the first that is not valid.
+        require_coverage: What never fired makes the run unknown.
+        out: The folder, in place of the seed's.
+        junit: A file for build servers.
+        as_json: JSON lines on stdout.
+        quiet: No progress.
+    """
+
+    bill: Bill
+    wanted: Wanted = field(default_factory=Wanted)
+    jobs: int = 8
+    fail_fast: bool = False
+    require_coverage: bool = False
+    out: Path | None = None
+    junit: Path | None = None
+    as_json: bool = False
+    quiet: bool = False
+
+
+def run(options: Options) -> int:
+    """Play a sample; return the exit code."""
+    return _guarded(lambda: _run(options))
+
+
+def replay(word: str, options: Options) -> int:
+    """Play a saved case again; return the exit code."""
+
+    def again() -> Coroutine[Any, Any, int]:
+        found = find(word)
+        return _replay(found, replace(options, bill=bill_of(found.schedule, options.bill)))
+
+    return _guarded(again)
+
+
+def shrink(word: str, options: Options) -> int:
+    """Find a smaller schedule that still fails in the same way; return the exit code."""
+
+    def again() -> Coroutine[Any, Any, int]:
+        found = find(word)
+        return _shrink(found, replace(options, bill=bill_of(found.schedule, options.bill)))
+
+    return _guarded(again)
+
+
+def listed(*, as_json: bool) -> int:
+    """Show the saved cases, newest first."""
+    found = saved()
+    for each in found:
+        if as_json:
+            _out(json.dumps({"kind": "case", "id": each.schedule.id, "file": str(each.path)}))
+        else:
+            client = each.schedule.client.get("client", "reattach")
+            _out(f"{each.schedule.id}   client {client}   {each.path}")
+    if not found and not as_json:
+        _out("no case is saved here; reattach chaos run saves those that are not valid")
+    return 0
+
+
+def report(*, show: bool) -> int:
+    """Name the newest page, and open it where that is wanted."""
+    page = newest_page()
+    if page is None:
+        _err("there is no page here; reattach chaos run writes one")
+        return NOT_KNOWN
+    _out(str(page))
+    if show and not webbrowser.open(page.absolute().as_uri()):
+        _err("no browser could be opened")
+        return NOT_KNOWN
+    return 0
+
+
+def bill_of(schedule: Schedule, given: Bill) -> Bill:
+    """Return what a saved case was played with; what is given on the command line goes before it."""
+    client, server = schedule.client, schedule.server
+    name = str(client.get("client", "reattach"))
+    mutant = name.removeprefix("mutant ") if name.startswith("mutant ") else ""
+    return replace(
+        given,
+        client=given.client or ("" if name == "reattach" or mutant else name),
+        mutant=given.mutant or mutant,
+        mode="start" if client.get("mode") == "start" else given.mode,
+        target=given.target or str(server.get("target", "")),
+        scenario=given.scenario or str(server.get("scenario", "")),
+        seed=schedule.seed,
+    )
+
+
+async def _run(options: Options) -> int:
+    began = time.strftime("%Y-%m-%d %H:%M:%S")
+    async with theatre(options.bill) as stage:
+        chosen = choose(
+            options.wanted, stage.session, stage.client, options.bill.mode, options.bill.scenario or "session"
+        )
+        folder = Folder(options.out) if options.out else of_seed(options.bill.seed)
+        told = [_told(each, options.bill) for each in chosen.schedules]
+        progress = Progress(len(told), None if options.quiet else sys.stderr)
+        kept: dict[str, Played] = {}
+
+        def done(case: Played) -> None:
+            progress.played(case)
+            kept[case.id] = folder.save(case) if case.verdict.word != "valid" else case
+            if options.as_json:
+                _out(json.dumps(_case_line(case)))
+
+        cases = await batch(told, stage.player.play, done, jobs=options.jobs, fail_fast=options.fail_fast)
+        progress.end()
+        played = tuple(kept[case.id] for case in cases)
+        suite = _suite(played, options, stage, progress.seconds, began, len(told), chosen.notes())
+    page = folder.report(suite)
+    if options.junit is not None:
+        options.junit.write_text(as_junit(suite), encoding="utf-8")
+    _tell(suite, str(page), options)
+    return suite.verdict.exit_code
+
+
+async def _replay(found: Saved, options: Options) -> int:
+    began = time.strftime("%Y-%m-%d %H:%M:%S")
+    begun = time.monotonic()
+    async with theatre(options.bill) as stage:
+        _check(found.schedule, stage, options)
+        case = await stage.player.play(_told(found.schedule, options.bill))
+        suite = _suite((case,), options, stage, time.monotonic() - begun, began, 1, [])
+    _tell(suite, "", options)
+    return suite.verdict.exit_code
+
+
+async def _shrink(found: Saved, options: Options) -> int:
+    """Play smaller and smaller schedules."""
+    async with theatre(options.bill) as stage:
+        _check(found.schedule, stage, options)
+        case = await stage.player.play(_told(found.schedule, options.bill))
+        if not case.verdict.broken:
+            _out(f"it does not fail any more: {case.verdict.sentence()}")
+            return EXIT_CODES[case.verdict.word]
+        law = next(iter(case.verdict.broken))
+        smallest, tries = case, 0
+        smaller = True
+        while smaller and tries < SHRINK_TRIES:
+            smaller = False
+            for schedule in shrinks(smallest.schedule):
+                if _objection(schedule, stage, options):
+                    continue
+                tries += 1
+                tried = await stage.player.play(schedule)
+                if not options.quiet:
+                    _err(f"{tried.verdict.word:8} {schedule.id}")
+                if law in tried.verdict.broken:
+                    smallest, smaller = tried, True
+                    break
+                if tries >= SHRINK_TRIES:
+                    break
+    kept = Folder(found.path.parent).save(smallest)
+    _out(kept.verdict.sentence())
+    _out(dumps(kept.schedule).rstrip())
+    _out(f"again: reattach chaos replay {kept.file}")
+    return 1
+
+
+def _objection(schedule: Schedule, stage: Theatre, options: Options) -> str:
+    return objection_to(schedule, stage.session, stage.client, options.bill.mode, kill=True)
+
+
+def _check(schedule: Schedule, stage: Theatre, options: Options) -> None:
+    if why := _objection(schedule, stage, options):
+        raise NoSuchCase(f"case {schedule.id} cannot be played: {why}")
+
+
+def _told(schedule: Schedule, bill: Bill) -> Schedule:
+    """Return the schedule with all that plays it again."""
+    server = {name: value for name, value in (("target", bill.target), ("scenario", bill.scenario)) if value}
+    client = {"client": bill.client_name, "mode": bill.mode}
+    return replace(
+        schedule,
+        seed=bill.seed,
+        client={**schedule.client, **client},
+        server={**schedule.server, **server},
+        versions={"reattach": version("reattach")},
+    )
+
+
+def _suite(
+    played: tuple[Played, ...],
+    options: Options,
+    stage: Theatre,
+    seconds: float,
+    began: str,
+    planned: int,
+    notes: Sequence[str],
+) -> Suite:
+    verdict = RunVerdict(
+        cases=tuple(case.verdict for case in played),
+        coverage=coverage(case.history for case in played),
+        require_coverage=options.require_coverage,
+    )
+    leading = verdict.first
+    file = next((case.file for case in played if leading is not None and case.id == leading.case), "")
+    word = file if options.out else (leading.case if leading is not None else "")
+    return Suite(
+        verdict=verdict,
+        played=played,
+        planned=planned,
+        target=options.bill.target or "reference server",
+        client=options.bill.client_name,
+        backend=stage.backend,
+        sample=options.wanted.sample,
+        seed=options.bill.seed,
+        seconds=seconds,
+        began=began,
+        versions={"reattach": version("reattach")},
+        again=f"reattach chaos replay {word}" if word else "",
+        notes=tuple(notes),
+    )
+
+
+def _case_line(case: Played) -> dict[str, Any]:
+    verdict = case.verdict
+    return {
+        "kind": "case",
+        "id": case.id,
+        "verdict": verdict.word,
+        "sentence": verdict.sentence(),
+        "planned": verdict.planned,
+        "fired": verdict.fired,
+    }
+
+
+def _tell(suite: Suite, page: str, options: Options) -> None:
+    text = as_text(suite, page)
+    if not options.as_json:
+        _out(text)
+        for note in suite.notes:
+            _err(note)
+        return
+    _err(text)
+    verdict = suite.verdict
+    facts = {
+        "kind": "verdict",
+        "verdict": verdict.word,
+        "sentence": verdict.sentence(),
+        "cases": len(suite.played),
+        "fired": suite.all_fired(),
+        **{word: verdict.count(word) for word in ("valid", "invalid", "unknown")},
+        "seed": suite.seed,
+        "seconds": round(suite.seconds, 1),
+        "page": page,
+        "again": suite.again,
+        "exit": verdict.exit_code,
+    }
+    _out(json.dumps(facts))
+
+
+def _guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """Do it; say what stopped it."""
+    try:
+        return asyncio.run(_until_term(work()))
+    except KeyboardInterrupt:
+        _err("reattach chaos: interrupted, everything that it had started is ended")
+        return INTERRUPTED
+    except asyncio.CancelledError:
+        return TERMINATED
+    except (NoSuchCase, ScheduleError) as error:
+        _err(f"reattach chaos: {error}")
+        return USAGE
+    except (ChildFailed, ServerTrouble, ToxiproxyError, OSError) as error:
+        _err(f"UNKNOWN. Nothing could be played: {error}")
+        return NOT_KNOWN
+
+
+async def _until_term(work: Coroutine[Any, Any, T]) -> T:
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await work
+
+
+def _out(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _err(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,80 @@
+"""What a case asks of the client under test: from a schedule's faults to errands, one for each run that they are about.
+
+A fault of a stream is met by who follows its run; a fault of another request by who makes that request. So a case plays only
+what it needs: a session's other runs would cost time and prove nothing.
+"""
+
+from dataclasses import dataclass
+
+from reattach_chaos.cases.client import Client, Mode, Task
+from reattach_chaos.cases.session import Session
+from reattach_chaos.schedules import Fault, Place, Planned, Schedule
+
+PLAYED_HERE = frozenset({Fault.KILL})
+"""Faults of the runner's that are done; the others need a store, a clock or a server of the case's own."""
+
+_TASKS: dict[str, Task] = {
+    "create": "start",
+    "answer": "answer",
+    "status": "answer",
+    "list": "list",
+    "cancel": "cancel",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One run of the session, and what the client does with it; from 1."""
+
+    run: int
+    task: Task
+
+
+def parts_of(schedule: Schedule, session: Session, mode: Mode) -> list[Part]:
+    """Return what is played, in the order of the runs; everything where nothing is planned."""
+    if mode == "start":
+        return [Part(1, "start")]
+    if not schedule.faults:
+        return [Part(number, "follow") for number in range(1, len(session.runs) + 1)]
+    tasks = {task: _run_of(task, session) for task in (_TASKS.get(str(each.route)) for each in schedule.faults) if task}
+    parts = [Part(run, task) for task, run in tasks.items()]
+    followed = {each.at.run for each in schedule.faults if each.route in ("stream", None)}
+    return parts + [Part(run, "follow") for run in sorted(followed - {part.run for part in parts})]
+
+
+def _run_of(task: Task, session: Session) -> int:
+    """Return the run of the session that a task is about: for an answer the one that goes on from it."""
+    if task != "answer":
+        return 1
+    return next((number for number, run in enumerate(session.runs, 1) if run.depth), 0)
+
+
+def objection_to(schedule: Schedule, session: Session, client: Client, mode: Mode, *, kill: bool) -> str:
+    """Return why a schedule cannot be played with this client on this server; "" where it can."""
+    for planned in schedule.faults:
+        if why := _objection(planned, session, client, mode, kill=kill):
+            return why
+    return ""
+
+
+def _objection(planned: Planned, session: Session, client: Client, mode: Mode, *, kill: bool) -> str:
+    if planned.fault is Fault.KILL:
+        if planned.at.place is not Place.DELIVERED:
+            return "a client is killed when it has shown an event; what it does inside is not seen"
+        if not kill:
+            return "clients are killed with --kill only"
+    elif planned.fault.traits.actor == "runner" or planned.route is None:
+        return f"{planned.fault.traits.words}: not done on sockets"
+    elif planned.fault is Fault.OTHER_INSTANCE:
+        return "there is one instance of the server"
+    if planned.route is not None and planned.route not in client.routes:
+        return f"the client makes no request of route {planned.route}"
+    if mode == "start" and planned.at.run > 1:
+        return "a client that starts its run has one"
+    if planned.at.run > len(session.runs):
+        return f"the session has {len(session.runs)} runs"
+    if _TASKS.get(str(planned.route)) == "answer" and not any(run.depth for run in session.runs):
+        return "no run of the session waits for an answer"
+    if planned.at.event is not None and planned.at.event > len(session.runs[planned.at.run - 1].events):
+        return f"run {planned.at.run} has {len(session.runs[planned.at.run - 1].events)} events"
+    return ""

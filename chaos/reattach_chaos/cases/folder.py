@@ -1,0 +1,114 @@
+"""`.reattach/chaos/SEED/`: what a run of cases leaves behind: the page, the JSON, and each case that was not valid.
+
+`ID.json` is the schedule, `ID.history.jsonl` what was seen. The folder ignores itself in git. Nothing here is ever removed but
+what has the same name.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from reattach_chaos.history import write_history
+from reattach_chaos.report import Played, Suite, as_json, as_page
+from reattach_chaos.schedules import Schedule, ScheduleError, dumps, loads
+
+HOME = Path(".reattach")
+PAGE, FACTS = "index.html", "report.json"
+_HISTORY = ".history.jsonl"
+
+
+class NoSuchCase(Exception):
+    """No saved case, or more than one, is meant; says which there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A saved case."""
+
+    path: Path
+    schedule: Schedule
+
+
+class Folder:
+    """The folder of one run.
+
+    Args:
+        path: It; made with the first file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def save(self, played: Played) -> Played:
+        """Write a case; return it with the name of its file."""
+        self._make()
+        path = self.path / f"{played.id}.json"
+        path.write_text(dumps(played.schedule), encoding="utf-8")
+        write_history(self.path / f"{played.id}{_HISTORY}", played.history)
+        return replace(played, file=str(path))
+
+    def report(self, suite: Suite) -> Path:
+        """Write the page and the JSON; return the page's path."""
+        self._make()
+        page = self.path / PAGE
+        page.write_text(as_page(suite), encoding="utf-8")
+        facts = json.dumps(as_json(suite), ensure_ascii=False, indent=1)
+        (self.path / FACTS).write_text(facts + "\n", encoding="utf-8")
+        return page
+
+    def _make(self) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        for parent in (self.path, *self.path.parents):
+            if parent.name == HOME.name:
+                ignore = parent / ".gitignore"
+                if not ignore.exists():
+                    ignore.write_text("*\n", encoding="utf-8")
+                return
+
+
+def of_seed(seed: int, home: Path = HOME) -> Folder:
+    """Return the folder of a run with this seed."""
+    return Folder(home / "chaos" / str(seed))
+
+
+def saved(home: Path = HOME) -> list[Saved]:
+    """Return all saved cases, the newest first; what is no schedule is passed over."""
+    found: list[tuple[float, Saved]] = []
+    for path in (home / "chaos").glob("*/*.json"):
+        if path.name == FACTS:
+            continue
+        try:
+            found.append((path.stat().st_mtime, Saved(path, loads(path.read_text("utf-8")))))
+        except (OSError, ValueError):
+            continue
+    return [each for _, each in sorted(found, key=lambda pair: (-pair[0], str(pair[1].path)))]
+
+
+def find(word: str, home: Path = HOME) -> Saved:
+    """Return the case that is meant: a file, a saved case's id, or the only one that begins so. Of equal ids the newest.
+
+    Raises:
+        NoSuchCase: None is meant, or more than one.
+    """
+    path = Path(word)
+    if path.is_file():
+        try:
+            return Saved(path, loads(path.read_text("utf-8")))
+        except (OSError, ScheduleError) as error:
+            raise NoSuchCase(f"{word}: {error}") from error
+    known = saved(home)
+    for exact in known:
+        if exact.schedule.id == word:
+            return exact
+    starting = {each.schedule.id: each for each in reversed(known) if each.schedule.id.startswith(word)}
+    if len(starting) == 1:
+        return next(iter(starting.values()))
+    if starting:
+        raise NoSuchCase(f"{word!r} is the start of {len(starting)} cases: {', '.join(sorted(starting)[:5])}")
+    raise NoSuchCase(f"there is no file and no saved case {word!r}; reattach chaos list names those there are")
+
+
+def newest_page(home: Path = HOME) -> Path | None:
+    """Return the page that was written last; None where there is none."""
+    pages = list((home / "chaos").glob(f"*/{PAGE}"))
+    return max(pages, key=lambda page: page.stat().st_mtime, default=None)

@@ -1,0 +1,157 @@
+"""Where our own clients are born: one process that has imported everything, and forks a client at each connection.
+
+`python -m reattach_chaos.cases.nursery SOCKET`. Hundreds of interpreters that each import the client would cost a small machine
+minutes. What is forked is a process all the same, with a process group to be killed by, its own environment, stdout and stderr.
+
+One line is read on a connection, `{"module": …, "argv": […], "env": {…}, "stderr": FILE}`; then the connection is the client's
+stdout, and its last line is ours: `EXITED`, and the code. What is written to the connection meanwhile, `term` or `kill`, is sent
+to the client's process group, by its parent, who alone knows that the group is still the client's.
+
+It starts no thread, so that forking is safe. It ends with its stdin, and takes its clients with it.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import sys
+from types import ModuleType
+from typing import Any, NoReturn
+
+import reattach
+
+MODULES = ("reattach.cli", "reattach_chaos.cases.lister", "reattach_chaos.mutants.__main__")
+ORDER_S = 5.0  # it is sent with the connection
+EXITED = "\x00exited "
+SIGNALS = {b"term\n": signal.SIGTERM, b"kill\n": signal.SIGKILL}
+
+
+def main() -> int:
+    """Fork until stdin ends; return the exit code."""
+    for module in MODULES:
+        importlib.import_module(module)
+    _import_all(reattach)
+    gc.freeze()  # a collection in a client would copy the pages that it shares with us
+    woken, waking = socket.socketpair()
+    for end in (woken, waking):
+        end.setblocking(False)
+    signal.set_wakeup_fd(waking.fileno())
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    living: dict[int, socket.socket] = {}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(sys.argv[1])
+        listener.listen(256)
+        sys.stdout.write(json.dumps({"kind": "listening"}) + "\n")
+        sys.stdout.flush()
+        stdin = sys.stdin.fileno()
+        while True:
+            ready, _, _ = select.select([listener, stdin, woken, *living.values()], [], [])
+            if stdin in ready:
+                for pid in living:
+                    _signal(pid, signal.SIGKILL)
+                return 0
+            if woken in ready:
+                woken.recv(4096)
+                _bury(living)
+            for pid, connection in list(living.items()):
+                if connection in ready:
+                    _obey(pid, connection)
+            if listener in ready:
+                connection, _ = listener.accept()
+                # Read by us: what follows on the connection is for us, too.
+                order = _order(connection)
+                pid = os.fork() if order is not None else 0
+                if pid == 0 and order is not None:
+                    signal.set_wakeup_fd(-1)
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    for each in (listener, *living.values()):
+                        each.close()
+                    _live(connection, order)
+                if pid:
+                    living[pid] = connection
+
+
+def _import_all(package: ModuleType) -> None:
+    """Import what the package would import at its first use, the libraries below it too."""
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        # What an extra is missing for is not used by a client either.
+        with contextlib.suppress(ImportError):
+            importlib.import_module(found.name)
+
+
+def _bury(living: dict[int, socket.socket]) -> None:
+    """Tell of each client that has ended."""
+    while living:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            return
+        with living.pop(pid) as connection, contextlib.suppress(OSError):
+            connection.sendall(f"\n{EXITED}{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def _obey(pid: int, connection: socket.socket) -> None:
+    """Send a client the signal that was asked for; who hung up wants it gone."""
+    try:
+        words = connection.recv(5)
+    except OSError:
+        words = b""
+    _signal(pid, SIGNALS.get(words, signal.SIGKILL))
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        # It may not have made its group yet.
+        os.kill(pid, number)
+        os.killpg(pid, number)
+
+
+def _order(connection: socket.socket) -> dict[str, Any] | None:
+    """Read one line; None, and the connection closed, where none comes."""
+    connection.settimeout(ORDER_S)
+    line = b""
+    with contextlib.suppress(OSError, ValueError):
+        while not line.endswith(b"\n") and (data := connection.recv(1 << 20)):
+            line += data
+        order: dict[str, Any] = json.loads(line)
+        connection.settimeout(None)
+        return order
+    connection.close()
+    return None
+
+
+def _live(connection: socket.socket, order: dict[str, Any]) -> NoReturn:
+    """Become a client; never returns."""
+    code = 70
+    try:
+        os.setsid()
+        os.environ.clear()
+        os.environ.update(order["env"])
+        null = os.open(os.devnull, os.O_RDONLY)
+        stderr = os.open(order["stderr"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        for number, standard in ((null, 0), (connection.fileno(), 1), (stderr, 2)):
+            os.dup2(number, standard)
+        connection.close()
+        sys.stdin = os.fdopen(0, "r", encoding="utf-8", closefd=False)
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+        code = importlib.import_module(order["module"]).main(order["argv"])
+    except SystemExit as left:
+        code = left.code if isinstance(left.code, int) else 1
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

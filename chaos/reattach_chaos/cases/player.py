@@ -1,0 +1,255 @@
+"""`Player`: plays one case from its schedule to its verdict.
+
+The server's runs are made past the faults, the gate is put up, the client does its errands in front of it, then the truth is read:
+the logs, the ends, the effects, how many runs there are. All of it is the case's history, and the verdict is the checkers'.
+
+Every wait has an end. What goes wrong with the stage itself makes a case unknown, never invalid.
+"""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+
+from reattach_chaos.cases.client import Client, Errand, Mode
+from reattach_chaos.cases.control import SETTLED, Control, Event, ServerTrouble
+from reattach_chaos.cases.errands import Part, parts_of
+from reattach_chaos.cases.running import Running
+from reattach_chaos.cases.session import SETTLE_S, Session, as_text, made
+from reattach_chaos.cases.terms import Terms
+from reattach_chaos.checkers import judge
+from reattach_chaos.gate import Gate
+from reattach_chaos.gate.actuators import Actuator
+from reattach_chaos.history import Case, Counts, Created, CutPlanned, Effect, History, Other, Recorder, Status, Terminal
+from reattach_chaos.report import Played
+from reattach_chaos.schedules import Schedule
+
+CANCELLABLE = {"scenario": "cancel-me"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """What all cases of a run share.
+
+    Attributes:
+        http: Of the control reader.
+        url: The server.
+        admin_url: Of a server of ours.
+        session: What is played.
+        client: Who is under test.
+        mode: Whether it starts runs itself.
+        terms: What it is held to.
+        token: Returns a case's token.
+        actuator: Returns who ends a case's connections.
+    """
+
+    http: httpx.AsyncClient
+    url: str
+    admin_url: str | None
+    session: Session
+    client: Client
+    mode: Mode
+    terms: Terms
+    token: Callable[[], str]
+    actuator: Callable[[], AbstractAsyncContextManager[Actuator]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A part of a case with the runs that were made for it: the last is what the client follows."""
+
+    part: Part
+    runs: tuple[str, ...]
+    session_id: str
+    actions: tuple[str, ...] = ()
+    goes_on: bool = False
+    """What the client answers makes another run."""
+
+
+class Player:
+    """Plays cases, any number at a time."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self._number = 0  # the server's last run that is known; those of a case that begins now are later
+
+    async def play(self, schedule: Schedule) -> Played:
+        """Play a case; never raises but where it is cancelled."""
+        stage = self.stage
+        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="reattach-chaos-"))
+        recorder = Recorder()
+        trouble = ""
+        try:
+            await self._play(schedule, recorder, folder)
+        except (ServerTrouble, OSError) as error:
+            trouble = str(error)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        history = recorder.history()
+        verdict = await asyncio.to_thread(judge, history)
+        trouble = trouble or _trouble_of(history)
+        if trouble:
+            verdict = replace(verdict, trouble=trouble, case=schedule.id)
+        return Played(schedule=_told(schedule, stage), history=history, verdict=verdict)
+
+    def control(self, token: str) -> Control:
+        """Return a hand at the server with this token."""
+        return Control(self.stage.http, self.stage.url, token, self.stage.admin_url)
+
+    async def _play(self, schedule: Schedule, recorder: Recorder, folder: Path) -> None:
+        stage = self.stage
+        token, before = stage.token(), self._number
+        control = self.control(token)
+        parts = parts_of(schedule, stage.session, stage.mode)
+        recorder.record(self._case(schedule, parts))
+        for number, planned in enumerate(schedule.faults, 1):
+            if planned.route is None:
+                recorder.record(
+                    CutPlanned(
+                        cut=number,
+                        fault=planned.fault.value,
+                        position=planned.at.place.value,
+                        phase=planned.phase,
+                        event_kind=stage.session.shape.kind(planned.at.run, planned.at.event or 0) or "",
+                        sequence=planned.at.event,
+                    )
+                )
+        chains = [await self._made(control, part, f"{schedule.id}-{place}") for place, part in enumerate(parts)]
+        upstream = urlsplit(stage.url)
+        address = (upstream.hostname or "127.0.0.1", upstream.port or 80)
+        state = folder / "state"
+        await asyncio.to_thread(state.mkdir)
+        async with (
+            stage.actuator() as actuator,
+            Gate(address, schedule, recorder, actuator, shape=stage.session.shape) as gate,
+        ):
+            running = Running(stage.client, recorder, gate, schedule, stage.terms.timeout_s)
+            gate.name_runs(*names_of(chains, schedule))
+            for place, chain in enumerate(chains):
+                await running.errand(self._errand(schedule, place, chain, gate.url, token, state), chain.part.run)
+                if running.timed_out:
+                    break
+        await self._read(control, recorder, chains, before)
+
+    def _case(self, schedule: Schedule, parts: list[Part]) -> Case:
+        terms, session = self.stage.terms, self.stage.session
+        return Case(
+            id=schedule.id,
+            seed=schedule.seed,
+            mode=self.stage.mode,
+            runs=sum(session.runs[part.run - 1].depth + 1 for part in parts),
+            marks=terms.marks,
+            heartbeat_ms=terms.heartbeat_ms,
+            stall_heartbeats=terms.stall_heartbeats,
+            converge_ms=terms.converge_ms,
+            give_up_ms=600_000.0 if terms.own else None,
+            floor_ms=250.0 if terms.own else None,
+        )
+
+    async def _made(self, control: Control, part: Part, key: str) -> Chain:
+        """Make the runs that a part needs. A client that answers or starts makes the last one itself."""
+        run = self.stage.session.runs[part.run - 1]
+        if part.task == "start":
+            return Chain(part, (), "")
+        given = CANCELLABLE if part.task == "cancel" else run.given
+        depth = run.depth - 1 if part.task == "answer" else run.depth
+        told = await made(control, given, depth, key)
+        ids = tuple(each["id"] for each in told)
+        session_id = str(told[-1].get("session_id") or "")
+        if part.task != "answer":
+            return Chain(part, ids, session_id)
+        paused = await control.settled(ids[-1], SETTLE_S)
+        actions = tuple(action["id"] for action in paused.get("required_actions") or ())
+        return Chain(part, ids, session_id, actions, goes_on=True)
+
+    def _errand(self, schedule: Schedule, place: int, chain: Chain, url: str, token: str, state: Path) -> Errand:
+        stage = self.stage
+        return Errand(
+            task=chain.part.task,
+            url=url,
+            run=chain.runs[-1] if chain.runs else "",
+            session=chain.session_id,
+            given=as_text(stage.session.runs[0].given),
+            key=f"{schedule.id[:100]}-{place}",
+            actions=chain.actions,
+            token=token,
+            state=state,
+            types=stage.session.types,
+            timeout_s=stage.terms.timeout_s,
+            heartbeat_s=stage.terms.heartbeat_ms / 1000,
+            case=schedule.id,
+        )
+
+    async def _read(self, control: Control, recorder: Recorder, chains: list[Chain], before: int) -> None:
+        """Read what is true, now that all is over."""
+        counted = await control.runs_since(before)
+        if counted is not None:
+            found, self._number = counted[0], max(self._number, counted[1])
+            for run, key in found:
+                recorder.record(Created(run=run, key=key, who="control"))
+        else:
+            found = []
+        shown = [chain.runs[-1] for chain in chains if chain.runs]
+        known = {run for chain in chains for run in chain.runs}
+        shown += [run for run, _ in found if run not in known]  # what the client itself started
+        events = calls = 0
+        for run in shown:
+            ended = await control.settled(run, SETTLE_S)
+            log = await control.log(run)
+            done = await control.effects(run)
+            self._tell(recorder, run, ended["status"], log, done)
+            events += len(log)
+            calls += len(done or ())
+        if any(chain.part.task in ("cancel", "start") for chain in chains):
+            return  # how much a cancelled run did is chance; what a start did is told by the number of runs
+        twins = [self.stage.session.runs[chain.part.run - 1] for chain in chains]
+        twins += [self.stage.session.runs[chain.part.run - 2] for chain in chains if chain.goes_on]
+        if control.counts_effects:
+            recorder.record(Counts(of="case", events=events, calls=calls, who="control"))
+            recorder.record(
+                Counts(
+                    of="twin",
+                    events=sum(len(twin.events) for twin in twins),
+                    calls=sum(twin.calls for twin in twins),
+                    who="control",
+                )
+            )
+
+    def _tell(self, recorder: Recorder, run: str, status: str, log: list[Event], effects: list[str] | None) -> None:
+        for event in log:
+            recorder.record(event.logged)
+        for operation in effects or ():
+            recorder.record(Effect(operation_id=operation, run=run, who="server"))
+        recorder.record(Status(status=status, run=run, who="control"))
+        if status in SETTLED:
+            recorder.record(Terminal(witness="control", status=status, run=run, who="control"))
+
+
+def _told(schedule: Schedule, stage: Stage) -> Schedule:
+    """Return the schedule as it is saved: with who it was played with."""
+    client = {**schedule.client, "client": stage.client.name, "mode": stage.mode}
+    return replace(schedule, client=client)
+
+
+def _trouble_of(history: History) -> str:
+    """Return what the gate could not do, in words."""
+    return next((str(record.facts.get("message", "")) for record in history.of(Other) if record.name == "trouble"), "")
+
+
+def names_of(chains: list[Chain], schedule: Schedule) -> list[str]:
+    """Return the runs' ids in the order of their numbers in the schedule; a run that nobody follows has a made-up one."""
+    names: dict[int, str] = {}
+    for chain in chains:
+        last = chain.part.run
+        if chain.goes_on:
+            # A fault of a status is met by who answers, and says itself which run's status that is.
+            asked = [planned.at.run for planned in schedule.faults if planned.route == "status"]
+            last = asked[0] if asked else last - 1
+        names |= {last - back: run for back, run in enumerate(reversed(chain.runs)) if last > back}
+    return [names.get(number, f"(run {number})") for number in range(1, max(names, default=0) + 1)]

@@ -1,0 +1,153 @@
+"""`Process`: one process of a client under test: its lines, its signals, its end. Started by the shell, or forked by the nursery.
+
+Each has a process group of its own, so that a kill takes all that it started. Every line is kept; one of more than 1 MiB is cut off
+there, and is none of the contract's. Nothing here knows what a line means.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+from reattach_chaos.cases.nursery import EXITED
+
+LINE_BYTES = 1 << 20
+GRACE_S = 2.0
+
+Word = Literal["term", "kill"]
+
+
+class Process(Protocol):
+    """One process group that speaks lines."""
+
+    async def line(self) -> str | None:
+        """Return what it says next, without the line end; None when it has ended."""
+        ...
+
+    def signal(self, word: Word) -> None:
+        """End it: SIGTERM or SIGKILL to the whole group. One that has ended does not hear it."""
+        ...
+
+    async def code(self) -> int:
+        """Wait for its end; return its exit code, negative for a signal's number."""
+        ...
+
+
+class ShellProcess:
+    """A command that the shell runs; make it with `spawn`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader) -> None:
+        self._process = process
+        self._reader = reader
+
+    @classmethod
+    async def spawn(cls, command: str, env: Mapping[str, str], stderr: Path) -> "ShellProcess":
+        """Start it.
+
+        Raises:
+            OSError: The shell cannot be started.
+        """
+        with stderr.open("ab") as errors:
+            process = await asyncio.create_subprocess_shell(
+                command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+                env=dict(env),
+                limit=LINE_BYTES,
+                start_new_session=True,
+            )
+        assert process.stdout is not None
+        return cls(process, process.stdout)
+
+    async def line(self) -> str | None:
+        """See the seam."""
+        return await _line(self._reader)
+
+    def signal(self, word: Word) -> None:
+        """See the seam. A shell that has ended has no group any more that is certainly its own."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL if word == "kill" else signal.SIGTERM)
+
+    async def code(self) -> int:
+        """See the seam."""
+        return await self._process.wait()
+
+
+class BornProcess:
+    """A client that the nursery forked; make it with `bear`."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._code: int | None = None
+
+    @classmethod
+    async def bear(
+        cls, nursery: Path, module: str, argv: Sequence[str], env: Mapping[str, str], stderr: Path
+    ) -> "BornProcess":
+        """Let it be forked.
+
+        Raises:
+            OSError: The nursery is gone.
+        """
+        reader, writer = await asyncio.open_unix_connection(nursery, limit=LINE_BYTES)
+        order = {"module": module, "argv": list(argv), "env": dict(env), "stderr": str(stderr)}
+        writer.write(json.dumps(order).encode() + b"\n")
+        await writer.drain()
+        return cls(reader, writer)
+
+    async def line(self) -> str | None:
+        """See the seam."""
+        while (line := await _line(self._reader)) is not None:
+            if line.startswith(EXITED):
+                self._code = int(line.removeprefix(EXITED))
+                self._writer.close()
+                return None
+            if (
+                line
+            ):  # the nursery's word begins with a line end, so that it cannot be taken for the rest of half a line
+                return line
+        self._writer.close()
+        return None
+
+    def signal(self, word: Word) -> None:
+        """See the seam."""
+        if self._code is None and not self._writer.is_closing():
+            self._writer.write(f"{word}\n".encode())
+
+    async def code(self) -> int:
+        """See the seam; -9 where the nursery is gone."""
+        while self._code is None and await self.line() is not None:
+            pass
+        return -signal.SIGKILL if self._code is None else self._code
+
+
+async def _line(reader: asyncio.StreamReader) -> str | None:
+    """Return the next whole line; of one that is too long, its beginning."""
+    try:
+        data = await reader.readuntil(b"\n")
+    except asyncio.IncompleteReadError:
+        return None
+    except asyncio.LimitOverrunError:
+        data = await reader.read(LINE_BYTES)
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            await _skip_line(reader)
+    except OSError:
+        return None
+    return data.decode("utf-8", "replace").rstrip("\r\n")
+
+
+async def _skip_line(reader: asyncio.StreamReader) -> None:
+    while True:
+        try:
+            await reader.readuntil(b"\n")
+        except asyncio.LimitOverrunError as error:
+            await reader.readexactly(error.consumed)
+        else:
+            return

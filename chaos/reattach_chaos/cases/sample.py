@@ -1,0 +1,109 @@
+"""Which cases are played: a sample's schedules, and those of them that were asked for and can be played here.
+
+What is left out is counted, with the reason, so that no run looks larger than it was.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Literal, TypeAlias, get_args
+
+from reattach_chaos.cases.client import Client, Mode
+from reattach_chaos.cases.errands import objection_to
+from reattach_chaos.cases.session import Session
+from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at, pairwise, quick, soak
+from reattach_chaos.schedules.quick import before
+
+SampleName: TypeAlias = Literal["quick", "full", "soak"]
+SAMPLES: tuple[SampleName, ...] = get_args(SampleName)
+SOAK_CASES = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What was asked for.
+
+    Attributes:
+        sample: Which sample.
+        seed: Of what is drawn.
+        faults: Only cases with one of these; empty: all.
+        places: Only cases with a fault at one of these; empty: all.
+        only: Only these ids, or their starts; empty: all.
+        kill: Whether clients are killed, too.
+    """
+
+    sample: SampleName = "quick"
+    seed: int = 0
+    faults: tuple[Fault, ...] = ()
+    places: tuple[Place, ...] = ()
+    only: tuple[str, ...] = ()
+    kill: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The cases, and why others were left out, with how many each."""
+
+    schedules: tuple[Schedule, ...]
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def notes(self) -> list[str]:
+        """Return a sentence for each reason."""
+        return [f"{count} cases left out: {why}." for why, count in self.left_out.most_common()]
+
+
+def choose(wanted: Wanted, session: Session, client: Client, mode: Mode, scenario: str) -> Chosen:
+    """Return the cases of a run, each id once."""
+    left_out: Counter[str] = Counter()
+    found: dict[str, Schedule] = {}
+    for schedule in _drawn(wanted, session, scenario):
+        if not _asked(wanted, schedule):
+            continue
+        if why := objection_to(schedule, session, client, mode, kill=wanted.kill):
+            left_out[why] += 1
+        else:
+            found.setdefault(schedule.id, replace(schedule, seed=schedule.seed or wanted.seed))
+    return Chosen(tuple(found.values()), left_out)
+
+
+def _drawn(wanted: Wanted, session: Session, scenario: str) -> Iterator[Schedule]:
+    shape = session.shape
+    match wanted.sample:
+        case "quick":
+            yield from quick(shape, seed=wanted.seed, scenario=scenario)
+        case "full":
+            yield from quick(shape, seed=wanted.seed, scenario=scenario)
+            yield from pairwise(shape, seed=wanted.seed, scenario=scenario)
+        case "soak":
+            yield from islice(soak(wanted.seed, shape, scenario=scenario), SOAK_CASES)
+    if wanted.kill and wanted.sample != "soak":
+        yield from _kills(wanted, session, scenario)
+
+
+def _kills(wanted: Wanted, session: Session, scenario: str) -> Iterator[Schedule]:
+    """Yield a kill after each showing but the last, whose client ends by itself; on the first stream, and on a resume.
+
+    The stream is silent behind the event, so that it is the last one shown, however fast the client is.
+    """
+    empty = Schedule(id="no-fault", seed=wanted.seed, scenario=scenario)
+    for run, event, _ in session.shape.events():
+        if event == len(session.shape.runs[run - 1]):
+            continue
+        kill = Planned(fault=Fault.KILL, at=at(Place.DELIVERED, event, run=run), route=None)
+        silence = Planned(fault=Fault.STALL, at=at(Place.AFTER_EVENT, event, run=run))
+        yield empty.with_faults((silence, kill))
+        yield empty.with_faults((before(event, run), replace(silence, nth=2), kill))
+
+
+def _asked(wanted: Wanted, schedule: Schedule) -> bool:
+    faults = schedule.faults
+    return (
+        _any(wanted.faults, (each.fault for each in faults))
+        and _any(wanted.places, (each.at.place for each in faults))
+        and (not wanted.only or any(schedule.id.startswith(each) for each in wanted.only))
+    )
+
+
+def _any(wanted: tuple[object, ...], there: Iterable[object]) -> bool:
+    return not wanted or any(each in wanted for each in there)

@@ -1,0 +1,34 @@
+"""`Terms`: what a client is held to in the cases of a run: how long things may take on this server and this machine."""
+
+from dataclasses import dataclass, field
+
+HEARTBEAT_MS = 200.0
+GIVE_UP_MS = 600_000.0
+STALL_MS = 2_000.0
+"""A stall may take at least so long to be noticed: a loaded machine is nobody's fault."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """The terms.
+
+    Attributes:
+        timeout_s: When a case's client is ended.
+        heartbeat_ms: What the server keeps.
+        marks: The client marks what it may have shown before.
+        own: The client is ours: its backoff is known.
+    """
+
+    timeout_s: float = 30.0
+    heartbeat_ms: float = HEARTBEAT_MS
+    marks: bool = False
+    own: bool = False
+    stall_heartbeats: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stall_heartbeats", max(4.0, STALL_MS / self.heartbeat_ms))
+
+    @property
+    def converge_ms(self) -> float:
+        """A client that has not come to its end so long after the last fault hangs; it is ended later, so that this is seen."""
+        return self.timeout_s * 1000 * 0.75

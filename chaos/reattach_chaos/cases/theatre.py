@@ -1,0 +1,162 @@
+"""`theatre`: all that cases are played with, built up and taken down: the server, the nursery, the clean pass, the hands.
+
+The server is ours, in a process of its own, or any that is named. Everything that was started here has ended when it is left, also
+after a Ctrl-C.
+"""
+
+import asyncio
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from reattach_chaos.cases.backend import Backend
+from reattach_chaos.cases.client import Client, CommandClient, Mode, MutantClient, OwnClient
+from reattach_chaos.cases.control import Control
+from reattach_chaos.cases.player import Player, Stage
+from reattach_chaos.cases.session import DEFAULT, Session, clean_pass, input_of
+from reattach_chaos.cases.terms import HEARTBEAT_MS, Terms
+from reattach_chaos.demo.child import Child
+from reattach_chaos.toxiproxy.control.backends import BackendName
+from reattach_mockserver.scenarios.parse import load_script
+from reattach_mockserver.scenarios.ready import READY
+
+START_S = 60.0
+CALL_S = 30.0
+FOREIGN_HEARTBEAT_MS = 15_000.0
+FOREIGN_INPUT = "Count slowly from one to twenty."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """What is to be put on.
+
+    Attributes:
+        target: A server that runs; "": ours.
+        client: The command under test; "": our own.
+        mutant: A mutant's name in its place, "" for none.
+        mode: Whether the client starts runs itself.
+        scenario: A ready scenario's name or a file, in place of the default session; "" for that.
+        timeout_s: For a case's client.
+        backend: Which Toxiproxy ends connections.
+        toxiproxy: The address of one that runs; "" for none.
+        seed: Of the run.
+    """
+
+    target: str = ""
+    client: str = ""
+    mutant: str = ""
+    mode: Mode = "follow"
+    scenario: str = ""
+    timeout_s: float = 30.0
+    backend: BackendName = "auto"
+    toxiproxy: str = ""
+    seed: int = 0
+
+    @property
+    def client_name(self) -> str:
+        """The client as a report names it."""
+        return self.client or (f"mutant {self.mutant}" if self.mutant else "reattach")
+
+
+@dataclass(frozen=True, slots=True)
+class Theatre:
+    """What cases are played with."""
+
+    player: Player
+    session: Session
+    client: Client
+    server_url: str
+    backend: str
+
+
+@asynccontextmanager
+async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
+    """Build it up, and take it down.
+
+    Raises:
+        ChildFailed: The server or the nursery did not start.
+        ServerTrouble: The session could not be played without faults.
+        InfrastructureError: The proxy cannot be had.
+    """
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="reattach-chaos-"))
+    async with AsyncExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        nursery = folder / "nursery"
+        backend = await stack.enter_async_context(Backend(bill.backend, bill.toxiproxy, bill.seed))
+        starting = [_server(bill, folder, stack)]
+        if not bill.client:
+            starting.append(_nursery(nursery, folder, stack))
+        url, admin_url = (await asyncio.gather(*starting))[0]
+        http = await stack.enter_async_context(
+            httpx.AsyncClient(timeout=CALL_S, trust_env=False, limits=httpx.Limits(max_connections=100))
+        )
+        own = not bill.target
+        given = os.environ.get("REATTACH_TOKEN", "")
+        control = Control(http, url, secrets.token_hex(16) if own else given, admin_url)
+        heartbeat = HEARTBEAT_MS if own else await control.heartbeat_ms() or FOREIGN_HEARTBEAT_MS
+        client = _client(bill, nursery)
+        session = await clean_pass(control, _inputs(bill), f"clean-{secrets.token_hex(4)}")
+        stage = Stage(
+            http=http,
+            url=url,
+            admin_url=admin_url,
+            session=session,
+            client=client,
+            mode=bill.mode,
+            terms=Terms(
+                timeout_s=bill.timeout_s, heartbeat_ms=heartbeat, marks=client.marks, own=isinstance(client, OwnClient)
+            ),
+            token=lambda: secrets.token_hex(16) if own else given,
+            actuator=backend.actuator,
+        )
+        yield Theatre(Player(stage), session, client, url, backend.name)
+
+
+async def _server(bill: Bill, folder: Path, stack: AsyncExitStack) -> tuple[str, str | None]:
+    if bill.target:
+        return bill.target, None
+    files = [bill.scenario] if bill.scenario and bill.scenario not in READY else []
+    server = await Child.spawn(
+        "server", "reattach_chaos.cases.server",
+        "--heartbeat-ms", f"{HEARTBEAT_MS:.0f}", "--seed", str(bill.seed), "--default", _names(bill)[0], *files,
+        folder=folder,
+    )  # fmt: skip
+    stack.push_async_callback(server.end)
+    told = await server.first_line(START_S)
+    return str(told["url"]), str(told["admin_url"])
+
+
+async def _nursery(path: Path, folder: Path, stack: AsyncExitStack) -> tuple[str, str | None]:
+    child = await Child.spawn("nursery", "reattach_chaos.cases.nursery", str(path), folder=folder)
+    stack.push_async_callback(child.end)
+    await child.first_line(START_S)
+    return "", None
+
+
+def _client(bill: Bill, nursery: Path) -> Client:
+    if bill.client:
+        return CommandClient(bill.client, bill.mode)
+    return MutantClient(bill.mutant, nursery, bill.mode) if bill.mutant else OwnClient(nursery)
+
+
+def _names(bill: Bill) -> tuple[str, ...]:
+    """Return the names of the scenarios that are played."""
+    if not bill.scenario:
+        return DEFAULT
+    return (bill.scenario,) if bill.scenario in READY else (load_script(bill.scenario).name,)
+
+
+def _inputs(bill: Bill) -> list[Any]:
+    if bill.target and not bill.scenario:
+        return [FOREIGN_INPUT]
+    if bill.target:
+        return [input_of(bill.scenario)]
+    return [input_of(name) for name in _names(bill)]

@@ -1,0 +1,116 @@
+"""Cases on real sockets, with our own client: everything that it can be asked to do, cut, and killed."""
+
+import asyncio
+
+import pytest
+
+from chaos_cases import faults, played
+from reattach_chaos.cases.client import Errand
+from reattach_chaos.cases.session import made
+from reattach_chaos.cases.theatre import Bill, theatre
+from reattach_chaos.gate import Gate
+from reattach_chaos.history import Counts, Created, CutFired, Delivered, Died, Finished, Logged, Recorder, Request
+from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at
+
+NOTHING = faults()
+CUT = faults(
+    Planned(fault=Fault.FIN, at=at(Place.AFTER_EVENT, 2)),
+    Planned(fault=Fault.RST, at=at(Place.BEFORE_BLANK_LINE, 4), nth=2),
+)
+KILLED = faults(
+    Planned(fault=Fault.STALL, at=at(Place.AFTER_EVENT, 3)),
+    Planned(fault=Fault.KILL, at=at(Place.DELIVERED, 3), route=None),
+)
+ROUTES = {
+    route: faults(Planned(fault=Fault.FIN, at=at(Place.AFTER_REQUEST), route=route))
+    for route in ("create", "status", "list", "cancel", "answer")
+}
+
+
+@pytest.fixture(scope="module")
+def cases():
+    return played(NOTHING, CUT, KILLED, *ROUTES.values(), seed=3)
+
+
+def test_a_session_without_faults_is_shown_whole(cases):
+    """Three runs, each event of them once, in order, and the three ends."""
+    case = cases[NOTHING.id]
+    assert case.verdict.word == "valid", case.verdict.sentence()
+    shown = [record.id for record in case.history.of(Delivered)]
+    assert shown == [record.id for record in case.history.of(Logged)]
+    assert [record.status for record in case.history.of(Finished)] == ["completed", "paused", "failed"]
+
+
+def test_cuts_come_where_they_were_planned_and_nothing_is_lost(cases):
+    case = cases[CUT.id]
+    assert case.verdict.word == "valid", case.verdict.sentence()
+    fired = [(record.fault, record.position, record.sequence) for record in case.history.of(CutFired)]
+    assert fired == [("fin", "after-event", 2), ("rst", "before-blank-line", 4)]
+
+
+def test_a_killed_client_goes_on_in_its_next_life(cases):
+    """The kill comes right after the event was shown; what comes again is marked."""
+    case = cases[KILLED.id]
+    assert case.verdict.word == "valid", case.verdict.sentence()
+    died = next(record for record in case.history.of(Died))
+    first = [record.id for record in case.history.of(Delivered) if record.life == 1]
+    second = [record for record in case.history.of(Delivered) if record.life == 2]
+    assert died.life == 1
+    assert len(first) == 3
+    assert len({*first, *(record.id for record in second)}) == 8
+    assert all(record.redelivered == (record.id in first) for record in second)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_each_kind_of_request_is_made_and_its_lost_answer_survived(route, cases):
+    """Our own client is asked to do what makes the request."""
+    case = cases[ROUTES[route].id]
+    assert case.verdict.word == "valid", case.verdict.sentence()
+    assert len([record for record in case.history.of(Request) if record.route == route]) >= 2
+
+
+def test_a_lost_create_makes_one_run(cases):
+    """Counted on the server, past the gate."""
+    assert len(cases[ROUTES["create"].id].history.of(Created)) == 1
+
+
+def test_what_the_server_did_is_compared_with_the_clean_pass(cases):
+    """Events and effects, so that watching cannot make work unseen."""
+    counted = {record.of: (record.events, record.calls) for record in cases[CUT.id].history.of(Counts)}
+    assert counted["case"] == counted["twin"] == (8, 1)
+
+
+def test_with_no_faults_a_client_says_what_it_says_without_a_proxy(tmp_path):
+    """The control run: one run, followed once through all that cuts, and once straight at the server."""
+
+    async def lines():
+        async with theatre(Bill(backend="embedded")) as stage:
+            whole = stage.player.stage
+            token = whole.token()
+            (run,) = await made(stage.player.control(token), {"scenario": "session"}, 0, "k")
+            async with (
+                whole.actuator() as actuator,
+                Gate(
+                    ("127.0.0.1", int(whole.url.rpartition(":")[2])), Schedule(id="no-fault"), Recorder(), actuator
+                ) as gate,
+            ):
+                return [
+                    await said(stage.client, url, run["id"], token, tmp_path / name)
+                    for name, url in (("through", gate.url), ("straight", whole.url))
+                ]
+
+    async def said(client, url, run, token, folder):
+        (folder / "state").mkdir(parents=True)
+        errand = Errand(
+            task="follow", url=url, run=run, token=token, state=folder / "state", types=(), timeout_s=30, heartbeat_s=1, case="c"
+        )  # fmt: skip
+        process = await client.start(errand, 0, 1)
+        found = []
+        while (line := await process.line()) is not None:
+            if '"kind":"connection"' not in line:
+                found.append(line)
+        return found, await process.code()
+
+    through, straight = asyncio.run(lines())
+    assert through == straight
+    assert len(through[0]) == 10
