@@ -14,6 +14,7 @@ from reattach_mockserver.event import Entry, Operation
 from reattach_mockserver.logs.base import Answers, Effect, LogUnavailable, RunRecord, WriterLost
 from reattach_mockserver.logs.pause import PauseRecord
 from reattach_mockserver.logs.redis import link, subscription
+from reattach_mockserver.logs.redis.keys import WAKES
 from reattach_mockserver.logs.redis.log import RedisLog
 from reattach_mockserver.moment import moment
 from redis_relay import Relay
@@ -414,6 +415,18 @@ async def test_a_lost_subscription_is_noticed_and_made_again():
         await ear.hears("missed")
         assert len(await bodies(here)) == 2
         await there.append("run_a", run.writer, [an_entry("c")])
+        await ear.hears("changed run_a")
+
+
+@pytest.mark.parametrize("words", [b"", b"word", b"\xff\xfe", b"{} word", b"{} run"])
+async def test_words_that_it_does_not_know_do_not_deafen_a_replica(words):
+    """Everybody may publish on a channel of Redis: what is heard after that is heard."""
+    url, ear = empty_database(), Ear()
+    async with opened(url, ear=ear) as here, opened(url) as there:
+        run = await created(there)
+        kin = f"{url.rpartition('/')[2]}.other".encode()
+        await here._link.command("PUBLISH", WAKES, words.replace(b"{}", kin))
+        await there.append("run_a", run.writer, [an_entry("b")])
         await ear.hears("changed run_a")
 
 

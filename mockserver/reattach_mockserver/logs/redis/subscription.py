@@ -88,19 +88,19 @@ class Subscription:
             if message is None:
                 raise TimeoutError
         if message[0] == b"message":
-            self._tell(message[2].decode())
+            self._tell(message[2].decode(errors="replace"))
 
     def _tell(self, text: str) -> None:
-        replica, kind, *rest = text.split(" ", 2)
+        replica, _, news = text.partition(" ")
         # A channel is one for all databases of a Redis; those of another have another log.
         if replica == self._replica or replica.partition(".")[0] != self._replica.partition(".")[0]:
             return
-        match kind, rest:
-            case "run", [run_id]:
+        match news.split(" ", 1):
+            case ["run", run_id]:
                 self._listener.changed(run_id)
-            case "orphans", []:
+            case ["orphans"]:
                 self._listener.orphaned()
-            case "revoked", [token]:
+            case ["revoked", token]:
                 self._listener.revoked(token)
             case _:
                 self._listener.missed()  # from a newer version of this code: whatever it means
