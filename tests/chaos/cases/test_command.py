@@ -1,0 +1,86 @@
+"""`reattach chaos` from its words to its exit code, on real sockets."""
+
+import json
+
+import pytest
+
+from reattach_chaos import cli
+
+USAGE, NOT_KNOWN = 64, 3
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_wrong_client_is_found_saved_and_found_again(here, capsys):
+    """Exit 1, the anomaly first; the case in its folder; the line that repeats it does."""
+    words = ["chaos", "run", "-q", "--mutant", "after-end", "--only", "fin-after-terminal", "--seed", "9"]
+    words += ["--backend", "embedded", "--junit", "junit.xml"]
+    assert cli.main(words) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("INVALID: storm. Case fin-after-terminal: ")
+    assert "again: reattach chaos replay fin-after-terminal (or shrink)" in out
+    folder = here / ".reattach" / "chaos" / "9"
+    assert json.loads((folder / "report.json").read_text())["verdict"] == "invalid"
+    assert "<html" in (folder / "index.html").read_text()
+    assert "storm" in (here / "junit.xml").read_text()
+    saved = json.loads((folder / "fin-after-terminal.json").read_text())
+    assert saved["client"] == {"client": "mutant after-end", "mode": "follow"}
+
+    assert cli.main(["chaos", "list"]) == 0
+    assert "fin-after-terminal   client mutant after-end" in capsys.readouterr().out
+    assert cli.main(["chaos", "report"]) == 0
+    assert capsys.readouterr().out.strip().endswith("index.html")
+    assert cli.main(["chaos", "replay", "fin-after-terminal", "-q", "--backend", "embedded"]) == 1
+    assert capsys.readouterr().out.startswith("INVALID: storm.")
+
+
+def test_a_client_that_says_nothing_is_no_success(capsys):
+    """`true` shows nothing, and so loses everything; nothing of it is green."""
+    words = ["chaos", "run", "-q", "--client", "true", "--only", "fin-after-event-2", "--faults", "stall", "--json"]
+    assert cli.main([*words, "--backend", "embedded"]) == 1
+    last = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (last["kind"], last["verdict"], last["exit"], last["valid"]) == ("verdict", "invalid", 1, 0)
+
+
+def test_no_case_is_no_success(capsys):
+    """Nothing was asked that there is: not known."""
+    assert cli.main(["chaos", "run", "-q", "--only", "nothing", "--backend", "embedded", "--client", "true"]) == 3
+    assert capsys.readouterr().out.startswith("UNKNOWN. No case was played.")
+
+
+def test_a_server_that_is_not_there_is_not_known(capsys):
+    """Infrastructure, and neither good nor bad."""
+    words = ["chaos", "run", "-q", "--target", "http://127.0.0.1:9", "--client", "true", "--backend", "embedded"]
+    assert cli.main(words) == NOT_KNOWN
+    assert capsys.readouterr().err.startswith("UNKNOWN. Nothing could be played: POST http://127.0.0.1:9/v1/runs")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["run", "--faults", "fin,rat"], "--faults rat: there is fin, rst, stall"),
+        (["run", "--positions", "nowhere"], "--positions nowhere: there is connecting"),
+        (["run", "--mutant", "none"], "--mutant none: there is right, deliver-first"),
+        (["run", "--target", "localhost"], "--target localhost: an address such as"),
+        (["run", "--scenario", "absent.yaml"], "absent.yaml"),
+        (["replay", "absent"], "there is no file and no saved case 'absent'"),
+    ],
+)
+def test_wrong_words_are_64_and_say_what_there_is(words, told, capsys):
+    assert cli.main(["chaos", *words]) == USAGE
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["run", "--jobs", "0"], ["run", "--client", "a", "--mutant", "right"], ["run", "--client-timeout", "x"], []],
+)
+def test_words_that_no_command_has_are_64(words):
+    """Argparse's own code is 2; ours is that of the surface page."""
+    with pytest.raises(SystemExit) as left:
+        cli.main(["chaos", *words])
+    assert left.value.code == USAGE

@@ -1,0 +1,50 @@
+"""Which cases are played, and what is said of those that are not."""
+
+from chaos_cases import SESSION
+from reattach_chaos.cases.client import CommandClient, OwnClient
+from reattach_chaos.cases.sample import Wanted, choose
+from reattach_chaos.schedules import Fault, Place
+
+OWN = OwnClient(None)
+
+
+def ids(wanted, client=OWN, mode="follow"):
+    return [each.id for each in choose(wanted, SESSION, client, mode, "session").schedules]
+
+
+def test_our_own_client_plays_the_whole_quick_sample():
+    """Nothing is left out, so all requests are met."""
+    chosen = choose(Wanted(seed=5), SESSION, OWN, "follow", "session")
+    assert chosen.notes() == []
+    assert len(chosen.schedules) == 9 * 2 * 3 * 2 + 14
+    assert {schedule.seed for schedule in chosen.schedules} == {5}
+
+
+def test_what_another_client_cannot_do_is_left_out_and_said():
+    """Five kinds of requests, each lost, and each answer lost."""
+    chosen = choose(Wanted(), SESSION, CommandClient("true"), "follow", "session")
+    assert len(chosen.schedules) == 9 * 2 * 3 * 2 + 4
+    assert "2 cases left out: the client makes no request of route create." in chosen.notes()
+    assert sum(chosen.left_out.values()) == 10
+
+
+def test_faults_positions_and_ids_choose():
+    """Each of them on its own."""
+    assert all("rst" in each for each in ids(Wanted(faults=(Fault.RST,))))
+    assert all("terminal" in each for each in ids(Wanted(places=(Place.AFTER_TERMINAL,))))
+    assert ids(Wanted(only=("rst-after-event-3-of-run-1", "stall-after-event-2"), faults=(Fault.STALL,)))[0] == (
+        "stall-after-event-2"
+    )
+
+
+def test_kills_come_behind_each_event_but_the_last():
+    """The stream is silent behind the event, so that it is the last one shown; the last event's client ends by itself."""
+    wanted = Wanted(kill=True, faults=(Fault.KILL,))
+    kills = [each.faults for each in choose(wanted, SESSION, OWN, "follow", "session").schedules]
+    assert len(kills) == 2 * (3 + 2 + 1)
+    assert all(silence.fault is Fault.STALL and kill.at.event == silence.at.event for *_, silence, kill in kills)
+
+
+def test_a_seed_draws_the_same_soak_again():
+    assert ids(Wanted(sample="soak", seed=3)) == ids(Wanted(sample="soak", seed=3))
+    assert ids(Wanted(sample="soak", seed=3)) != ids(Wanted(sample="soak", seed=9999))
