@@ -21,6 +21,7 @@ from reattach_chaos.gate.frames import FrameReader
 from reattach_chaos.gate.framing import FramingError, Head, Span
 from reattach_chaos.gate.link import Link
 from reattach_chaos.gate.marks import Mark, Reader
+from reattach_chaos.gate.offsets import Boundary
 from reattach_chaos.gate.pages import PageReader
 from reattach_chaos.gate.rewriting import Rewriter
 from reattach_chaos.gate.routes import json_object
@@ -190,11 +191,17 @@ class Downward:
                     link.rewriter.begin_event()
             case _:
                 pass
-        await self._fire(mark, behind)
+        await self._reach(mark, behind)
         if status is not None:
-            await self._fire(Mark(place=Place.AFTER_TERMINAL, number=mark.number), behind)
+            await self._reach(Mark(place=Place.AFTER_TERMINAL, number=mark.number), behind)
 
-    async def _fire(self, mark: Mark, behind: bytes) -> None:
+    async def _reach(self, mark: Mark, behind: bytes) -> None:
+        """Note the place, where that was asked for, and do what is planned there."""
+        exchange, cuts = self._exchange, self._link.setting.cuts
+        if self._link.setting.boundaries is not None and mark.place is not None and exchange.route == "stream":
+            run = cuts.name_run(exchange.run) if exchange.run is not None else 1
+            reached = Boundary(run, exchange.nth, mark, self._passed, self._sha256.hexdigest())
+            self._link.setting.boundaries.append(reached)
         while self._exchange.cuts and (cut := self._exchange.due(mark)) is not None:
             await self._flush()
             around = Around(

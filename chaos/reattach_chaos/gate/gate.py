@@ -11,7 +11,7 @@ wire come to it by `perform`, while the gate holds. Never here: how a fault is d
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -20,6 +20,7 @@ from reattach_chaos.gate.connection import serve
 from reattach_chaos.gate.cuts import Cut, Cuts, Exchange
 from reattach_chaos.gate.faults.base import READ_BYTES
 from reattach_chaos.gate.link import Address, Setting
+from reattach_chaos.gate.offsets import Boundary
 from reattach_chaos.gate.routes import NATIVE, Dialect
 from reattach_chaos.gate.tap import Tap
 from reattach_chaos.history import CutMissed, CutPlanned, Other, Recorder
@@ -42,6 +43,7 @@ class Gate:
         dialect: How the server's requests and events are understood.
         shape: The runs that are played, so that records can name the kind of an event.
         prefixes: Fault number → sha256 of the answer's bytes before its place, of a clean pass; see `offsets.py`.
+        notes: Whether the places of streams are noted, in `boundaries`.
     """
 
     def __init__(
@@ -55,7 +57,8 @@ class Gate:
         perform: Callable[[Planned, Exchange], Awaitable[None]] | None = None,
         dialect: Dialect = NATIVE,
         shape: Shape | None = None,
-        prefixes: dict[int, str] | None = None,
+        prefixes: Mapping[int, str] | None = None,
+        notes: bool = False,
     ) -> None:
         self._recorder = recorder
         self._cuts = Cuts(schedule)
@@ -64,7 +67,18 @@ class Gate:
         self._prefixes = prefixes or {}
         self.instances: list[Address] = [upstream, *others]
         """Where the server is; a new address is used from the next connection on."""
-        self._setting = Setting(self._cuts, self._actuator, dialect, self.instances, perform, self._shut)
+        self.boundaries: list[Boundary] = []
+        """The places of all streams that passed, with `notes`."""
+        self._setting = Setting(
+            self._cuts,
+            self._actuator,
+            dialect,
+            self.instances,
+            perform,
+            self._shut,
+            self.boundaries if notes else None,
+            self._prefixes,
+        )
         self._servers: dict[str, asyncio.Server] = {}
         self._urls: dict[str, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()

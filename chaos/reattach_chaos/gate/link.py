@@ -6,7 +6,7 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -18,6 +18,7 @@ from reattach_chaos.gate.faults import strike
 from reattach_chaos.gate.faults.base import READ_BYTES, Blow, Impossible, Over, Pace
 from reattach_chaos.gate.frames import FrameReader
 from reattach_chaos.gate.framing import Framing
+from reattach_chaos.gate.offsets import Boundary
 from reattach_chaos.gate.rewriting import Rewriter
 from reattach_chaos.gate.routes import Dialect
 from reattach_chaos.gate.tap import Tap
@@ -51,6 +52,8 @@ class Setting:
         names: Of the instances, for the records.
         perform: Does a fault that is the runner's; None: such a fault is missed.
         ready: Whether new connections are relayed: not while the actuator is at work.
+        boundaries: Where the places of streams are noted; None: nowhere.
+        prefixes: Fault number → the digest that the answer's bytes before its place must have.
         shut: Closes the gate's port for so many seconds.
     """
 
@@ -60,6 +63,8 @@ class Setting:
     instances: Sequence[Address]
     perform: Callable[[Planned, Exchange], Awaitable[None]] | None
     shut: Callable[[float], None]
+    boundaries: list[Boundary] | None = None
+    prefixes: Mapping[int, str] = field(default_factory=dict)
     ready: asyncio.Event = field(default_factory=_ready)
 
 
@@ -162,6 +167,10 @@ class Link:
         Raises:
             Over: The fault ends the connection, or the client had left before.
         """
+        prefix = self.setting.prefixes.get(cut.number)
+        if prefix is not None and around.prefix_sha256 != prefix:
+            self._missed(cut, "the bytes before it are not those of the clean pass")
+            return
         self.firing = True
         try:
             came = not self.client_gone and await sockets.settled(self.to_client)

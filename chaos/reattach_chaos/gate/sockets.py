@@ -40,6 +40,15 @@ async def settled(writer: asyncio.StreamWriter) -> bool:
     return False
 
 
+async def ended(writer: asyncio.StreamWriter) -> bool:
+    """Wait until the peer has ended its side, ours being open; return whether it did within SETTLE_S."""
+    for _ in range(int(SETTLE_S / _POLL_S)):
+        if writer.transport.is_closing() or not is_open(writer):
+            return True
+        await asyncio.sleep(_POLL_S)
+    return False
+
+
 async def left(writer: asyncio.StreamWriter) -> bool:
     """Wait until the peer has ended its side, too, after ours was; return whether it did within SETTLE_S.
 
