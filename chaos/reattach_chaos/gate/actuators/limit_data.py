@@ -28,6 +28,7 @@ class LimitDataActuator:
         self._offset = offset
         self._proxy: Proxy | None = None
         self._done = False
+        self._busy = asyncio.Lock()  # the client may be gone, and the gate with it, before the proxy is healed
 
     async def open(self, address: str, first: Fault | None) -> str:
         """Make the proxy and plan the end; see the seam.
@@ -48,15 +49,17 @@ class LimitDataActuator:
     async def cut(self, fault: Fault, client: asyncio.StreamWriter, then: Fault | None) -> None:
         """Wait until Toxiproxy has counted and cut; see the seam."""
         self._done = True
-        if not await sockets.ended(client):
-            raise ActuatorFailed(f"Toxiproxy has not cut after byte {self._offset}")
-        if self._proxy is not None:
-            try:
-                await asyncio.to_thread(self._proxy.heal)
-            except ToxiproxyError as error:
-                raise ActuatorFailed(str(error)) from error
+        async with self._busy:
+            if not await sockets.ended(client):
+                raise ActuatorFailed(f"Toxiproxy has not cut after byte {self._offset}")
+            if self._proxy is not None:
+                try:
+                    await asyncio.to_thread(self._proxy.heal)
+                except ToxiproxyError as error:
+                    raise ActuatorFailed(str(error)) from error
 
     async def close(self) -> None:
         """Remove the proxy."""
-        if self._proxy is not None:
-            await asyncio.to_thread(self._proxy.close)
+        async with self._busy:
+            if self._proxy is not None:
+                await asyncio.to_thread(self._proxy.close)

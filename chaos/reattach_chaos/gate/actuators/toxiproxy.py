@@ -30,6 +30,7 @@ class ToxiproxyActuator:
     def __init__(self, toxiproxy: Toxiproxy) -> None:
         self._toxiproxy = toxiproxy
         self._proxy: Proxy | None = None
+        self._busy = asyncio.Lock()  # the client may be gone, and the gate with it, before the proxy is ready
 
     async def open(self, address: str, first: Fault | None) -> str:
         """Make the proxy; see the seam.
@@ -50,16 +51,18 @@ class ToxiproxyActuator:
         """Cut; see the seam."""
         if fault not in _ENDS:
             return
-        sockets.fin(client)
-        if not await sockets.left(client):
-            raise ActuatorFailed("Toxiproxy did not pass the end on")
-        if then is not None and self._proxy is not None:
-            try:
-                await asyncio.to_thread(self._proxy.end_with, "rst" if then is Fault.RST else "fin")
-            except ToxiproxyError as error:
-                raise ActuatorFailed(str(error)) from error
+        async with self._busy:
+            sockets.fin(client)
+            if not await sockets.left(client):
+                raise ActuatorFailed("Toxiproxy did not pass the end on")
+            if then is not None and self._proxy is not None:
+                try:
+                    await asyncio.to_thread(self._proxy.end_with, "rst" if then is Fault.RST else "fin")
+                except ToxiproxyError as error:
+                    raise ActuatorFailed(str(error)) from error
 
     async def close(self) -> None:
         """Remove the proxy."""
-        if self._proxy is not None:
-            await asyncio.to_thread(self._proxy.close)
+        async with self._busy:
+            if self._proxy is not None:
+                await asyncio.to_thread(self._proxy.close)
