@@ -199,7 +199,9 @@ def test_an_agent_outlives_its_server(tmp_path: pathlib.Path) -> None:
                 run = run.respond(action.approve())
         assert run.result() == {"text": "Done, 120.00 are on their way. "}
         with contextlib.closing(sqlite3.connect(tmp_path / "agent.db")) as log:
-            assert log.execute("SELECT tool, result FROM effects").fetchall() == [("refund", '{"refunded":12000}')]
+            assert log.execute("SELECT tool, result FROM effects WHERE tool != 'look_up'").fetchall() == [
+                ("refund", '{"refunded":12000}')
+            ]
 
 
 @pytest.mark.slow

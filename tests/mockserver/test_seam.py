@@ -177,7 +177,7 @@ async def test_wake_ups_in_another_order_than_the_appends_lose_and_repeat_nothin
         await stage.site.append(stage.id, "second")
         others.append(await stage.log())
 
-    stage = await staged(sites, a_log, replayed=waits, durable=Once(overtaken))
+    stage = await staged(sites, a_log, replayed=waits, durable=Once(overtaken, 4))
     reading = asyncio.create_task(READERS[face](stage.site, stage.id))
     await waits.happened()
     await stage.site.append(stage.id, "first")

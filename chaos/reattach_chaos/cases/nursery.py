@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import reattach
+from reattach_chaos.socket_path import short
 
 MODULES = ("reattach.cli", "reattach_chaos.cases.lister", "reattach_chaos.mutants.__main__")
 ORDER_S = 5.0  # it is sent with the connection
@@ -44,7 +45,8 @@ def main() -> int:
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     living: dict[int, socket.socket] = {}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(sys.argv[1])
+        with short(sys.argv[1]) as address:
+            listener.bind(address)
         listener.listen(256)
         sys.stdout.write(json.dumps({"kind": "listening"}) + "\n")
         sys.stdout.flush()

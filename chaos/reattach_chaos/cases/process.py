@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from reattach_chaos.cases.nursery import EXITED
+from reattach_chaos.socket_path import short
 
 LINE_BYTES = 1 << 20
 GRACE_S = 2.0
@@ -96,7 +97,8 @@ class BornProcess:
         Raises:
             OSError: The nursery is gone.
         """
-        reader, writer = await asyncio.open_unix_connection(nursery, limit=LINE_BYTES)
+        with short(nursery) as address:
+            reader, writer = await asyncio.open_unix_connection(address, limit=LINE_BYTES)
         order = {"module": module, "argv": list(argv), "env": dict(env), "stderr": str(stderr)}
         writer.write(json.dumps(order).encode() + b"\n")
         await writer.drain()

@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from reattach_chaos.socket_path import short
+
 LINE_BYTES = 16 * 1024 * 1024
 GRACE_S = 5.0
 BIRTH_S = 30.0
@@ -61,7 +63,8 @@ class Child:
         """
         kept = _kept(name, folder)
         try:
-            reader, writer = await asyncio.open_unix_connection(nursery, limit=LINE_BYTES)
+            with short(nursery) as address:
+                reader, writer = await asyncio.open_unix_connection(address, limit=LINE_BYTES)
         except OSError as error:
             raise ChildFailed(f"{name} could not be started: {error}") from error
         child = cls(name, kept, reader, writer, 0)

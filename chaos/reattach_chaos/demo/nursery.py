@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import NoReturn
 
 import reattach
+from reattach_chaos.socket_path import short
 
 MODULES = ("reattach_chaos.demo.follower", "reattach_chaos.demo.naive")
 
@@ -31,7 +32,8 @@ def main() -> int:
         importlib.import_module(module)
     _import_all(reattach)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(sys.argv[1])
+        with short(sys.argv[1]) as address:
+            listener.bind(address)
         listener.listen(64)
         sys.stdout.write(json.dumps({"kind": "listening"}) + "\n")
         sys.stdout.flush()
