@@ -5,7 +5,7 @@ A schedule (`cuts/schedule.py`) says what happens to a run, its server, its conn
 
     REATTACH_SCHEDULE=4711 pytest tests/client/test_any_cuts.py      # one schedule again, in both faces, printed
 
-The ordinary run plays 1,000 schedules through the asynchronous face and 60 through the blocking one, 100 and 40 more over a
+The ordinary run plays 500 schedules through the asynchronous face and 60 through the blocking one, 100 and 40 more over a
 WebSocket, and some hundreds that Hypothesis draws and would shrink; `.ci/run slow` plays 10,000 and 500 more, and 5,000 over a
 WebSocket. A mutant (`core/mutants.py`, or the table without a row) is killed when a schedule breaks a law with it, within a bounded
 number of schedules.
@@ -66,7 +66,7 @@ async def all_of(seeds: range, *, socket: bool = False) -> None:
         assert not broken, f"REATTACH_SCHEDULE={seed}: {broken}\n{seeded(seed)}"
 
 
-@pytest.mark.parametrize("first", range(0, 1_000, 250))
+@pytest.mark.parametrize("first", range(0, 500, 250))
 def test_the_caller_sees_exactly_the_log_once_in_order(first: int) -> None:
     """Volume, through the asynchronous face."""
     asyncio.run(all_of(range(first, first + 250)))

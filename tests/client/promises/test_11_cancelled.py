@@ -132,7 +132,7 @@ def check(journal, key, seen):
     ("anyio_backend", "again"),
     [
         ("asyncio", 3),
-        ("trio", 0),
+        pytest.param("trio", 0, marks=pytest.mark.slow),
         pytest.param("asyncio", 0, marks=pytest.mark.slow),
         pytest.param("trio", 3, marks=pytest.mark.slow),
     ],
