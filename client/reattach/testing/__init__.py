@@ -6,6 +6,7 @@ Each name is loaded when it is first asked for. Nothing here imports pytest, and
     VirtualClock    time that moves only when it is told, or when nothing else is left to do
     MemoryServer    a server of the native protocol in memory, that breaks what was planned (Leg, Trip, Beat)
     FailingStore    a journal that fails and lags on demand (Gate)
+    MortalStore     a process's door to a journal in memory (Disk) that outlives it; LateWriter: a slow disk in virtual time
     StoreContract   the contract suite of journals: inherit it for a store of your own
 """
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from reattach.testing.clock import VirtualClock
     from reattach.testing.failing import FailingStore, Gate
     from reattach.testing.memory_server import MemoryServer
+    from reattach.testing.mortal import Disk, LateWriter, MortalStore
     from reattach.testing.plans import Beat, Leg, Trip
     from reattach.testing.stores import StoreContract
     from reattach.testing.wire import ScriptError, Sent, Wire
@@ -42,6 +44,9 @@ _HOME = {
     "Trip": "reattach.testing.plans",
     "FailingStore": "reattach.testing.failing",
     "Gate": "reattach.testing.failing",
+    "Disk": "reattach.testing.mortal",
+    "MortalStore": "reattach.testing.mortal",
+    "LateWriter": "reattach.testing.mortal",
     "StoreContract": "reattach.testing.stores",
     "Seams": "reattach.runtime.setup",
     "InlineWriter": "reattach.runtime.writer",
@@ -63,6 +68,9 @@ __all__ = [
     "Trip",
     "FailingStore",
     "Gate",
+    "Disk",
+    "MortalStore",
+    "LateWriter",
     "StoreContract",
     "Seams",
     "InlineWriter",

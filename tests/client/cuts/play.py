@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable
 
 import anyio
 
 import reattach
 from client.cuts.laws import Watch
-from client.cuts.process import Disk, LateWriter, Process
+from client.cuts.process import Disk, Process
 from client.cuts.schedule import HEARTBEAT_MS, Life, Schedule
 from reattach import errors
 from reattach.core.subscription import step
@@ -18,7 +19,7 @@ from reattach.runtime.loop import Soon
 from reattach.runtime.setup import Seams
 from reattach.runtime.writer import InlineWriter, Writer
 from reattach.stores.base import Store
-from reattach.testing import MemoryServer, Sent, VirtualClock
+from reattach.testing import LateWriter, MemoryServer, Sent, VirtualClock
 from reattach.testing.memory_server import URL
 
 LONGEST = 900.0
@@ -106,7 +107,7 @@ class Played:
         def writer(store: Store, soon: Soon) -> Writer:
             if not self.schedule.lags:
                 return InlineWriter(store, soon)
-            process.writer = LateWriter(store, soon, self.clock, self.schedule.lags)
+            process.writer = LateWriter(store, soon, self.clock, itertools.cycle(self.schedule.lags))
             return process.writer
 
         return Seams(clock=lambda: self.clock, writer=writer, step=self.machine)

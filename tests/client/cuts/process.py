@@ -1,23 +1,16 @@
-"""One process of a schedule: its door to the journal that outlives it, and its writer. It can die at any moment.
+"""One process of a schedule: its door to the journal that outlives it. It can die at any moment.
 
 What a process had queued when it died may have reached the disk or not: `die` takes how much of it did.
 """
 
 from __future__ import annotations
 
-import concurrent.futures
-import itertools
-from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
-from reattach.runtime.clock import Clock
-from reattach.runtime.loop import Soon
-from reattach.runtime.writer import Done
-from reattach.stores.base import Busy, Entry, Holder, Lease, Refusal, Store, StoreFailed, Write
+from reattach.stores.base import Busy, Entry, Holder, Lease, Refusal, StoreFailed, Write
 from reattach.stores.memory import MemoryStore
-
-T = TypeVar("T")
+from reattach.testing import LateWriter
 
 
 class Disk:
@@ -160,99 +153,3 @@ class Process:
     def _check(self) -> None:
         if not self.alive:
             raise StoreFailed("this process is dead")
-
-
-class LateWriter:
-    """A writer that takes time, in the loop: what is asked for is done in order, each group after its lag.
-
-    Args:
-        store: The journal.
-        clock: The client's.
-        lags: Seconds, in turn.
-    """
-
-    ident: int | None = None
-
-    def __init__(self, store: Store, soon: Soon, clock: Clock, lags: tuple[float, ...]) -> None:
-        self._store = store
-        self._clock = clock
-        self._lags = itertools.cycle(lags)
-        self._queue: deque[tuple[Write, Done] | tuple[Callable[[], Any], concurrent.futures.Future[Any]]] = deque()
-        self._busy = False
-        self._dead = False
-
-    def commit(self, write: Write, done: Done) -> None:
-        """Queue a write."""
-        self._queue.append((write, done))
-        self._pump()
-
-    def post(self, function: Callable[[], T]) -> concurrent.futures.Future[T]:
-        """Queue any other work."""
-        future: concurrent.futures.Future[T] = concurrent.futures.Future()
-        self._queue.append((function, future))
-        self._pump()
-        return future
-
-    def close(self) -> None:
-        """Finish what is queued: no clock runs any more."""
-        self._dead = True
-        while self._queue:
-            self._work()
-
-    def finish(self, count: int) -> None:
-        """Do so many things of the queue, and tell nobody."""
-        for item, _ in itertools.islice(self._queue, count):
-            try:
-                if isinstance(item, Write):
-                    self._store.commit([item])
-                else:
-                    item()
-            except StoreFailed:
-                return
-
-    def drop(self) -> None:
-        """The process is dead: whoever waits learns that nothing comes."""
-        self._dead = True  # what is still asked for is refused at once, by the store: no clock runs for the dead
-        while self._queue:
-            item, to = self._queue.popleft()
-            gone = StoreFailed("this process is dead")
-            if isinstance(item, Write):
-                to(gone)  # type: ignore[operator]  # a write's other half is its callback
-            elif to.set_running_or_notify_cancel():  # type: ignore[union-attr]  # and work's is its future
-                to.set_exception(gone)  # type: ignore[union-attr]
-
-    def _pump(self) -> None:
-        while self._queue and (self._dead or not self._busy):
-            lag = next(self._lags)
-            if lag > 0 and not self._dead:
-                self._busy = True
-                self._clock.call_at(self._clock.now() + lag, self._ring)
-                return
-            self._work()
-
-    def _ring(self) -> None:
-        self._busy = False
-        if self._queue:
-            self._work()
-            self._pump()
-
-    def _work(self) -> None:
-        item, to = self._queue.popleft()
-        if not isinstance(item, Write):
-            try:
-                result = item()
-            except BaseException as error:
-                to.set_exception(error)  # type: ignore[union-attr]
-            else:
-                to.set_result(result)  # type: ignore[union-attr]
-            return
-        group: list[tuple[Write, Any]] = [(item, to)]
-        while self._queue and isinstance(self._queue[0][0], Write):
-            group.append(self._queue.popleft())  # type: ignore[arg-type]
-        results: Sequence[Any]
-        try:
-            results = self._store.commit([each for each, _ in group])
-        except StoreFailed as error:
-            results = [error] * len(group)
-        for (_, done), result in zip(group, results, strict=True):
-            done(result)

@@ -1,0 +1,82 @@
+"""The runs of the simulated session: what happens in each and when, and their logs.
+
+Run 1 completes, run 2 pauses, run 3 goes on from it and fails: together every kind of event, `CANONICAL` of the schedules. When
+things happen is drawn from the case's seed: mostly at once, sometimes so late that heartbeats come between.
+"""
+
+import json
+import random
+from typing import Any, NamedTuple
+
+from reattach.testing.model_run import ModelRun
+
+WORDS = "a Ü€🙂 "
+"""In every payload, so that a cut in a character of 2, 3 or 4 bytes finds one in every event."""
+ACTION = {"id": "act_1", "kind": "approval", "thread": None, "tool": "refund", "arguments": {"note": WORDS}}
+DELAYS = (0.0, 0.0, 0.0, 0.0, 0.1, 0.7, 5.0)
+
+
+class Step(NamedTuple):
+    """One event of a run's script, so many seconds after the one before."""
+
+    after: float
+    type: str
+    data: dict[str, Any]
+
+
+STORY: dict[int, tuple[tuple[str, dict[str, Any]], ...]] = {
+    1: (
+        ("message.delta", {"message_id": "m1", "index": 0, "text": WORDS}),
+        ("message.delta", {"message_id": "m1", "index": 1, "text": WORDS}),
+        ("message.completed", {"message_id": "m1", "role": "assistant", "text": WORDS * 2}),
+        ("tool.call", {"call_id": "c1", "operation_id": "op_41", "tool": "charge", "arguments": {"note": WORDS}}),
+        ("tool.result", {"call_id": "c1", "operation_id": "op_41", "result": {"note": WORDS}}),
+        ("run.completed", {"result": {"note": WORDS}}),
+    ),
+    2: (
+        ("action.required", {"action": ACTION}),
+        ("run.paused", {"required_actions": [ACTION]}),
+    ),
+    3: (("run.failed", {"problem": {"code": "bank_closed", "message": WORDS}}),),
+}
+"""What each run's script appends behind `run.created`."""
+
+NUMBERS = {"k1": 1, "k2": 2}
+"""The keys of the runs that are started; the third is an answer's."""
+
+
+def script(number: int, chance: random.Random) -> list[Step]:
+    """Return a run's script with its times."""
+    return [Step(chance.choice(DELAYS), type, data) for type, data in STORY[number]]
+
+
+class SimRun(ModelRun):
+    """A run of the session.
+
+    Args:
+        number: 1 to 3.
+        run_id: Its id.
+        key: The key that made it.
+        request: The body that made it.
+    """
+
+    def __init__(self, number: int, run_id: str, key: str, request: bytes) -> None:
+        super().__init__(run_id, key, request)
+        self.number = number
+        self.next_step = 0
+        """The script's step that comes next."""
+        self.end_told = False
+        """Whether a client can know the end: then the log is not replaced any more, since nobody would look at it again."""
+
+    def rotate(self, keep: int) -> None:
+        """Begin a new epoch whose log begins with the first `keep` events, under new ids."""
+        kept = self.log[:keep]
+        self._epochs += 1
+        self.epoch = f"e{self._epochs}"
+        self.log = []
+        self.first = 1
+        self.forgotten_id = None
+        self.status = "running"
+        self.happened |= {"epoch", "expired"}
+        for event in kept:
+            self.append(event.type, json.loads(event.text)["data"])

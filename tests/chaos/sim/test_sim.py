@@ -1,0 +1,77 @@
+"""The simulation: our client keeps every law over drawn schedules, and the seed is the run.
+
+One seed again: `python -c "from reattach_chaos.sim import volume; print(volume([4711]).invalid)"`. The ordinary run plays 2,000
+schedules, `.ci/run slow` 100,000 more.
+"""
+
+import time
+
+import pytest
+
+from reattach_chaos.checkers import judge
+from reattach_chaos.history import CutFired, Died, Finished
+from reattach_chaos.history.files import line
+from reattach_chaos.schedules import Fault, Planned, Schedule, at, drawn_schedule, dumps, loads
+from reattach_chaos.sim import play_simulated, volume
+
+
+def check(seeds: range) -> None:
+    """Play the seeds; whatever fails is printed as a schedule file."""
+    begun = time.process_time()
+    found = volume(seeds)
+    rate = found.played / (time.process_time() - begun)
+    print(f"seeds {seeds.start} to {seeds.stop - 1}: {found}; {rate:.0f} schedules a second")
+    assert not found.invalid, "\n".join(
+        f"seed {schedule.seed}: {verdict.sentence()}\n{dumps(schedule)}" for schedule, verdict in found.invalid
+    )
+    assert not found.unknown, found.unknown
+    assert found.fired > found.planned * 0.7, str(found)
+    assert set(map(str, Fault)) <= set(found.fired_of) or found.played < 300, found.fired_of
+
+
+@pytest.mark.parametrize("first", range(0, 2_000, 250))
+def test_no_law_is_broken_over_two_thousand_schedules(first):
+    """Faults, deaths, full disks, restarts, epochs and retention, drawn by seed."""
+    check(range(first, first + 250))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("first", range(10_000, 110_000, 2_500))
+def test_no_law_is_broken_over_a_hundred_thousand(first):
+    """The same; the rate is printed."""
+    check(range(first, first + 2_500))
+
+
+def lines(schedule):
+    return "\n".join(map(line, play_simulated(schedule)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_same_seed_is_the_same_history(seed):
+    """Byte for byte; and a schedule that went through its file is the same schedule."""
+    schedule = drawn_schedule(seed)
+    assert lines(schedule) == lines(loads(dumps(schedule)))
+
+
+def test_without_a_fault_the_session_is_shown_once():
+    """Three runs, each to its end, in one life."""
+    history = play_simulated(Schedule(id="no-fault"))
+    assert judge(history).word == "valid"
+    assert [each.status for each in history.of(Finished)] == ["completed", "requires_action", "failed"]
+
+
+@pytest.mark.parametrize("place", ["received", "committed", "delivered", "applied", "acknowledged"])
+def test_a_process_dies_where_the_schedule_says(place):
+    """Once, and the next process goes on to the end."""
+    fault = Planned(fault=Fault.KILL, at=at(place, 3), route=None)
+    history = play_simulated(Schedule(id="kill").with_faults((fault,)))
+    assert len(history.of(Died)) == 1
+    assert judge(history).word == "valid"
+    assert len(history.of(CutFired)) == 1
+
+
+def test_another_scenario_is_refused():
+    """The simulation has its own server, which knows one session."""
+    with pytest.raises(ValueError, match="the simulation plays 'session'"):
+        play_simulated(Schedule(id="other", scenario="tools"))
