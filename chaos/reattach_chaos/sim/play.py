@@ -125,8 +125,7 @@ class _Stage:
             floor_ms=POLICY.retry_floor * 1000,
             base_ms=POLICY.retry_base * 1000,
             ceiling_ms=POLICY.retry_ceiling * 1000,
-            storm_connects=8,
-            storm_window_ms=1300.0,
+            storm_connects=12,
         )
         self.plans = Plans(schedule, self.scribe)
         crlf = schedule.server.get("line_end") == "crlf" or self.plans.any_at(Place.IN_LINE_END)
