@@ -219,7 +219,8 @@ class Player:
             return  # how much a cancelled run did is chance; what a start did is told by the number of runs
         twins = [self.stage.session.runs[chain.part.run - 1] for chain in chains]
         twins += [self.stage.session.runs[chain.part.run - 2] for chain in chains if chain.goes_on]
-        if control.counts_effects:
+        # Where a start or an answer was refused for good there is less to count, and that is told by other laws.
+        if control.counts_effects and len(shown) == len(twins):
             recorder.record(Counts(of="case", events=events, calls=calls, who="control"))
             recorder.record(
                 Counts(

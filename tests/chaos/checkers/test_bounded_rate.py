@@ -75,6 +75,9 @@ def test_a_wish_of_the_server_is_kept():
     assert silent(says(bounded_rate, log(3), head, at(200, Request(route="status"))))
     assert silent(says(bounded_rate, log(3), at(100, Head(route="stream", status=503)), at(101, again)))
     assert silent(says(bounded_rate, log(3), head, at(101, Request(route="stream", who="other"))))
+    assert silent(
+        says(bounded_rate, log(3), head, at(400, Request(route="stream", life=2)))
+    )  # a new process knows of none
     assert wrong(says(bounded_rate, log(3), head, at(400, again))) == (
         "storm",
         "asked again 300 ms after the server wished for 500 ms",
