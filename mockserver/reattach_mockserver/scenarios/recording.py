@@ -96,6 +96,9 @@ def load_recording(path: str | Path, profile: str | None = None) -> Recording:
         raise RecordingError(str(path), 0, f"cannot be read ({reason})", "expected a file of JSON lines") from error
     if len(content) > MAX_FILE_BYTES:
         raise RecordingError(str(path), 0, "too large", f"expected at most {MAX_FILE_BYTES} bytes")
+    if not content.strip() and path.with_name(f"{path.name}.recording").exists():
+        # Played, it would look like a run that was recorded and said nothing.
+        raise RecordingError(str(path), 0, "not whole yet", "go on with `reattach record` until it says that it is")
     return _Reader(str(path)).recording(content, path.stem, profile)
 
 

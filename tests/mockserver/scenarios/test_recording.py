@@ -420,3 +420,12 @@ def test_a_native_recording_keeps_release_operation_and_text(folder: Folder):
 def test_a_text_that_is_none_is_an_error(folder: Folder):
     with pytest.raises(RecordingError, match=r":2: the text 5, expected 'text'"):
         folder.reads(HEADER, {"type": "x", "data": {}, "text": 5})
+
+
+def test_a_recording_that_is_not_whole_yet_is_not_played(tmp_path):
+    """`reattach record` keeps what came beside it; the file itself is still empty, and would look like a run that said nothing."""
+    file = tmp_path / "run.jsonl"
+    file.write_bytes(b"")
+    (tmp_path / "run.jsonl.recording").mkdir()
+    with pytest.raises(RecordingError, match=r"run\.jsonl: not whole yet, go on with `reattach record`"):
+        load_recording(file)
