@@ -1,0 +1,50 @@
+"""One process of a client under test, as the shell runs it."""
+
+import os
+import signal
+
+import pytest
+
+from reattach_chaos.cases.process import LINE_BYTES, ShellProcess
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+async def started(command, tmp_path):
+    return await ShellProcess.spawn(command, os.environ, tmp_path / "stderr")
+
+
+async def said(process):
+    """Return all lines, and the exit code."""
+    lines = []
+    while (line := await process.line()) is not None:
+        lines.append(line)
+    return lines, await process.code()
+
+
+async def test_lines_come_whole_and_the_exit_code_last(tmp_path):
+    """Half a line at the end was not said; stderr is kept apart."""
+    process = await started("echo one; echo lost >&2; printf 'two\\r\\nhalf'; exit 5", tmp_path)
+    assert await said(process) == (["one", "two"], 5)
+    assert (tmp_path / "stderr").read_text() == "lost\n"
+
+
+async def test_a_line_of_more_than_a_mebibyte_is_cut_off_and_the_next_one_is_whole(tmp_path):
+    """It is none of the contract's, and ends nothing."""
+    process = await started(f"head -c {3 * LINE_BYTES} /dev/zero | tr '\\0' x; echo; echo next", tmp_path)
+    lines, code = await said(process)
+    assert (len(lines), lines[-1], code) == (2, "next", 0)
+    assert set(lines[0]) == {"x"}
+
+
+async def test_a_kill_takes_all_that_the_command_started(tmp_path):
+    """The child of the shell holds the stdout: its end is the end of the lines."""
+    process = await started("sleep 600 & echo started; wait", tmp_path)
+    assert await process.line() == "started"
+    process.signal("kill")
+    assert await said(process) == ([], -signal.SIGKILL)
