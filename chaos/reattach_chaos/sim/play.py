@@ -125,7 +125,7 @@ class _Stage:
             floor_ms=POLICY.retry_floor * 1000,
             base_ms=POLICY.retry_base * 1000,
             ceiling_ms=POLICY.retry_ceiling * 1000,
-            storm_connects=12,
+            storm_connects=20,  # refused calls count too, each with waits of its own
         )
         self.plans = Plans(schedule, self.scribe)
         crlf = schedule.server.get("line_end") == "crlf" or self.plans.any_at(Place.IN_LINE_END)
@@ -245,7 +245,7 @@ class _Session:
         if self.stage.plans.any_on("list"):
             await self.tried(lambda: self.client.session_runs("ses_1"))
         if self.stage.plans.any_on("cancel"):
-            await self.tried(self.client.attach(ids[3]).cancel)  # after the end: it changes nothing
+            await self.tried(self.client.attach(ids[2]).cancel)  # a pause that was answered: it changes nothing
 
     async def tried(self, call: Callable[[], Any]) -> Any:
         """Call, and call again where that may help.

@@ -15,6 +15,10 @@ from reattach_chaos.schedules import Fault, Planned, Schedule, at, drawn_schedul
 from reattach_chaos.sim import play_simulated, volume
 
 
+NOTHING = "the server's log is empty: nothing was played"
+"""A first create that is refused for good leaves nothing to judge."""
+
+
 def check(seeds: range) -> None:
     """Play the seeds; whatever fails is printed as a schedule file."""
     begun = time.process_time()
@@ -24,7 +28,8 @@ def check(seeds: range) -> None:
     assert not found.invalid, "\n".join(
         f"seed {schedule.seed}: {verdict.sentence()}\n{dumps(schedule)}" for schedule, verdict in found.invalid
     )
-    assert not found.unknown, found.unknown
+    assert set(found.unknown) <= {NOTHING}, found.unknown
+    assert found.unknown[NOTHING] <= found.played / 100
     assert found.fired > found.planned * 0.7, str(found)
     assert set(map(str, Fault)) <= set(found.fired_of) or found.played < 300, found.fired_of
 
