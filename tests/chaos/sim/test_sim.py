@@ -14,7 +14,6 @@ from reattach_chaos.history.files import line
 from reattach_chaos.schedules import Fault, Planned, Schedule, at, drawn_schedule, dumps, loads
 from reattach_chaos.sim import play_simulated, volume
 
-
 NOTHING = "the server's log is empty: nothing was played"
 """A first create that is refused for good leaves nothing to judge."""
 
