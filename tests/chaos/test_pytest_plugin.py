@@ -99,7 +99,9 @@ def newcomer(folder: pathlib.Path, text: str, *options: str) -> subprocess.Compl
     )
 
 
-@pytest.mark.parametrize("options", [(), ("-p", "xdist", "-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize(
+    "options", [pytest.param((), marks=pytest.mark.slow), ("-p", "xdist", "-n", "2")], ids=["alone", "xdist"]
+)
 def test_a_newcomers_tests_run_with_the_fixture(tmp_path: pathlib.Path, options: tuple[str, ...]) -> None:
     """Ready scenarios, a file, restart, expiry and a new epoch, with warnings as errors; also side by side in two processes."""
     done = newcomer(tmp_path, NEWCOMER, *options)

@@ -43,7 +43,7 @@ def test_a_client_that_does_all_right_passes(tmp_path, monkeypatch):
     ("fault", "kind"),
     [
         ("unmarked", "duplicated"),
-        ("second key", "second run"),
+        pytest.param("second key", "second run", marks=pytest.mark.slow),
         pytest.param("inclusive", "duplicated", marks=pytest.mark.slow),
         pytest.param("skip", "lost", marks=pytest.mark.slow),
         pytest.param("early end", "lost", marks=pytest.mark.slow),

@@ -37,7 +37,14 @@ def shown(out):
 
 
 @pytest.mark.parametrize(
-    ("step", "again"), [("handed", 1), ("inside", 1), ("committed", 0), ("confirmed", 0), ("acked", 0)]
+    ("step", "again"),
+    [
+        ("handed", 1),
+        pytest.param("inside", 1, marks=pytest.mark.slow),
+        ("committed", 0),
+        pytest.param("confirmed", 0, marks=pytest.mark.slow),
+        ("acked", 0),
+    ],
 )
 def test_after_a_kill_at_most_the_event_in_hand_comes_again_and_is_marked(face, live, tmp_path, step, again):
     """Killed at two events, then followed to the end."""
