@@ -1,7 +1,7 @@
 """The simulation: our client keeps every law over drawn schedules, and the seed is the run.
 
-One seed again: `python -c "from reattach_chaos.sim import volume; print(volume([4711]).invalid)"`. The ordinary run plays 250, the slow leg 2,000
-schedules, `.ci/run slow` 100,000 more.
+One seed again: `python -c "from reattach_chaos.sim import volume; print(volume([4711]).invalid)"`. The ordinary run plays 250
+schedules, `.ci/run slow` 2,000 and 100,000 more.
 """
 
 import time
