@@ -30,7 +30,7 @@ class Errand:
         key: With `start`.
         actions: The ids of what is to be answered.
         token: Its token, "" for none.
-        state: Its folder.
+        state: Its folder, of this run alone; kept over kills.
         types: The types of events.
         timeout_s: When it will be ended.
         heartbeat_s: What the server keeps.

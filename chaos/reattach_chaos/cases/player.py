@@ -132,8 +132,6 @@ class Player:
         chains = [await self._made(control, part, f"{schedule.id}-{place}") for place, part in enumerate(parts)]
         upstream = urlsplit(stage.url)
         address = (upstream.hostname or "127.0.0.1", upstream.port or 80)
-        state = folder / "state"
-        await asyncio.to_thread(state.mkdir)
         async with (
             stage.actuator() as actuator,
             Gate(address, schedule, recorder, actuator, shape=stage.session.shape) as gate,
@@ -141,6 +139,10 @@ class Player:
             running = Running(stage.client, recorder, gate, schedule, stage.terms.timeout_s)
             gate.name_runs(*names_of(chains, schedule))
             for place, chain in enumerate(chains):
+                state = (
+                    folder / f"state-{place}"
+                )  # a client under test knows of one run: it would go on after another's events
+                await asyncio.to_thread(state.mkdir)
                 await running.errand(self._errand(schedule, place, chain, gate.url, token, state), chain.part.run)
                 if running.timed_out:
                     break

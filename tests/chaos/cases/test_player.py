@@ -41,6 +41,12 @@ def test_a_session_without_faults_is_shown_whole(cases):
     assert [record.status for record in case.history.of(Finished)] == ["completed", "paused", "failed"]
 
 
+def test_a_client_that_knows_one_run_is_never_shown_anothers_memory():
+    """Each run of a case is followed with a state of its own: the small client saves its events under no run's name."""
+    case = played(NOTHING, mutant="right")[NOTHING.id]
+    assert case.verdict.word == "valid", case.verdict.sentence()
+
+
 def test_cuts_come_where_they_were_planned_and_nothing_is_lost(cases):
     case = cases[CUT.id]
     assert case.verdict.word == "valid", case.verdict.sentence()
