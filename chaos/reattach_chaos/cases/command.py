@@ -13,6 +13,7 @@ import webbrowser
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +27,7 @@ from reattach_chaos.cases.theatre import Bill, Theatre, theatre
 from reattach_chaos.checkers import EXIT_CODES, RunVerdict, coverage
 from reattach_chaos.demo.child import ChildFailed
 from reattach_chaos.report import Played, Suite, as_junit, as_text
-from reattach_chaos.schedules import Schedule, ScheduleError, dumps, shrinks
+from reattach_chaos.schedules import Schedule, ScheduleError, Shrinking, dumps
 from reattach_chaos.toxiproxy.control import ToxiproxyError
 
 NOT_KNOWN, USAGE, INTERRUPTED, TERMINATED = 3, 64, 130, 143
@@ -178,22 +179,16 @@ async def _shrink(found: Saved, options: Options) -> int:
             _out(f"it does not fail any more: {case.verdict.sentence()}")
             return EXIT_CODES[case.verdict.word]
         law = next(iter(case.verdict.broken))
-        smallest, tries = case, 0
-        smaller = True
-        while smaller and tries < SHRINK_TRIES:
-            smaller = False
-            for schedule in shrinks(smallest.schedule):
-                if _objection(schedule, stage, options):
-                    continue
-                tries += 1
-                tried = await stage.player.play(schedule)
-                if not options.quiet:
-                    _err(f"{tried.verdict.word:8} {schedule.id}")
-                if law in tried.verdict.broken:
-                    smallest, smaller = tried, True
-                    break
-                if tries >= SHRINK_TRIES:
-                    break
+        smallest = case
+        search = Shrinking(case.schedule)
+        playable = (schedule for schedule in search if not _objection(schedule, stage, options))
+        for schedule in islice(playable, SHRINK_TRIES):
+            tried = await stage.player.play(schedule)
+            if not options.quiet:
+                _err(f"{tried.verdict.word:8} {schedule.id}")
+            if law in tried.verdict.broken:
+                smallest = tried
+                search.failed(schedule)
     kept = Folder(found.path.parent).save(smallest)
     _out(kept.verdict.sentence())
     _out(dumps(kept.schedule).rstrip())

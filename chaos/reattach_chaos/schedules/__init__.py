@@ -16,12 +16,12 @@ from reattach_chaos.schedules.place import Place, Position
 from reattach_chaos.schedules.quick import quick
 from reattach_chaos.schedules.schedule import Planned, Schedule, at, name_of
 from reattach_chaos.schedules.shape import CANONICAL, EVENT_KINDS, EventKind, Shape, shape_of
-from reattach_chaos.schedules.shrinking import shrink, shrinks
+from reattach_chaos.schedules.shrinking import Shrinking, shrink, shrinks
 from reattach_chaos.schedules.soak import drawn_schedule, sim, soak
 
 __all__ = [
     "Schedule", "Planned", "Fault", "Place", "Position", "at", "name_of", "objection",
     "Shape", "EventKind", "EVENT_KINDS", "CANONICAL", "shape_of",
     "quick", "full", "pairwise", "soak", "sim", "drawn_schedule", "Multiplicity", "multiplied",
-    "shrink", "shrinks", "ScheduleError", "loads", "dumps", "from_json", "to_json",
+    "Shrinking", "shrink", "shrinks", "ScheduleError", "loads", "dumps", "from_json", "to_json",
 ]  # fmt: skip

@@ -2,12 +2,13 @@
 
 Smaller is: fewer faults; a shorter run; a fault once instead of often; a position at the nearest boundary; FIN instead of RST;
 the usual settings. Each step is tried by the caller, who plays it; the first that still fails is gone on from. Pure: `shrinks`
-only proposes.
+only proposes, `Shrinking` knows how far it has come.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from itertools import islice
+from typing import Any, Self
 
 from reattach_chaos.schedules.fault import Fault
 from reattach_chaos.schedules.fits import objection
@@ -18,6 +19,32 @@ from reattach_chaos.schedules.settings import usual
 MOST_TRIES = 200
 
 
+class Shrinking:
+    """Hands out smaller schedules in turn, until none is left; for callers who await what they play, `shrink` else.
+
+    Args:
+        schedule: One that fails.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.smallest = schedule
+        """The smallest that is known to fail."""
+        self._left = shrinks(schedule)
+
+    def __iter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> Schedule:
+        """Return what to play next."""
+        return next(self._left)
+
+    def failed(self, schedule: Schedule) -> None:
+        """Go on from this one: it still fails."""
+        self.smallest = schedule
+        self._left = shrinks(schedule)
+
+
 def shrink(schedule: Schedule, fails: Callable[[Schedule], bool], *, most: int = MOST_TRIES) -> Schedule:
     """Return the smallest schedule found that still fails.
 
@@ -26,18 +53,11 @@ def shrink(schedule: Schedule, fails: Callable[[Schedule], bool], *, most: int =
         fails: Plays a schedule; whether it fails in the same way.
         most: So many are played at most.
     """
-    left = most
-    smaller = True
-    while smaller:
-        smaller = False
-        for candidate in shrinks(schedule):
-            if left <= 0:
-                return schedule
-            left -= 1
-            if fails(candidate):
-                schedule, smaller = candidate, True
-                break
-    return schedule
+    search = Shrinking(schedule)
+    for candidate in islice(search, most):
+        if fails(candidate):
+            search.failed(candidate)
+    return search.smallest
 
 
 def shrinks(schedule: Schedule) -> Iterator[Schedule]:

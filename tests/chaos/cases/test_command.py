@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from chaos_cases import faults
 from reattach_chaos import cli
+from reattach_chaos.schedules import Fault, Place, Planned, at, dumps, loads
 
 USAGE, NOT_KNOWN = 64, 3
 
@@ -36,6 +38,24 @@ def test_a_wrong_client_is_found_saved_and_found_again(here, capsys):
     assert capsys.readouterr().out.strip().endswith("index.html")
     assert cli.main(["chaos", "replay", "fin-after-terminal", "-q", "--backend", "embedded"]) == 1
     assert capsys.readouterr().out.startswith("INVALID: storm.")
+
+
+def test_a_failing_case_is_shrunk_to_the_one_fault_that_matters(here, capsys):
+    """What fails in the same way is kept, as small as it goes, beside its file; a case that does not fail any more is not."""
+    matters = Planned(fault=Fault.RST, at=at(Place.BEFORE_BLANK_LINE, 2))
+    other = Planned(fault=Fault.FIN, at=at(Place.AFTER_EVENT, 3), nth=2)
+    schedule = faults(matters, other, client={"client": "mutant half-event"})
+    (here / "two.json").write_text(dumps(schedule))
+    assert cli.main(["chaos", "shrink", "two.json", "-q", "--backend", "embedded"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("INVALID: lost. Case fin-before-blank-line-of-event-1: ")
+    assert out.endswith("again: reattach chaos replay fin-before-blank-line-of-event-1.json\n")
+    assert loads((here / "fin-before-blank-line-of-event-1.json").read_text()).faults == (
+        Planned(fault=Fault.FIN, at=at(Place.BEFORE_BLANK_LINE, 1)),
+    )
+    (here / "right.json").write_text(dumps(faults(matters, client={"client": "mutant right"})))
+    assert cli.main(["chaos", "shrink", "right.json", "-q", "--backend", "embedded"]) == 0
+    assert capsys.readouterr().out.startswith("it does not fail any more: VALID.")
 
 
 def test_a_client_that_says_nothing_is_no_success(capsys):
