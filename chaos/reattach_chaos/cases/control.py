@@ -70,7 +70,7 @@ class Control:
         Raises:
             ServerTrouble: It was not started.
         """
-        return await self._call("POST", "/v1/runs", {"input": given}, key)
+        return await self._run("POST", "/v1/runs", {"input": given}, key)
 
     async def answer(self, paused: Mapping[str, Any], key: str) -> dict[str, Any]:
         """Say yes to all that a paused run waits for; return the run that goes on from it.
@@ -79,7 +79,7 @@ class Control:
             ServerTrouble: The answer was not taken.
         """
         responses = [_yes(action) for action in paused.get("required_actions") or ()]
-        return await self._call("POST", "/v1/runs", {"continues": paused["id"], "responses": responses}, key)
+        return await self._run("POST", "/v1/runs", {"continues": paused["id"], "responses": responses}, key)
 
     async def status(self, run: str) -> dict[str, Any]:
         """Return a run.
@@ -87,7 +87,7 @@ class Control:
         Raises:
             ServerTrouble: There is no answer, or no such run.
         """
-        return await self._call("GET", f"/v1/runs/{quote(run, safe='')}")
+        return await self._run("GET", f"/v1/runs/{quote(run, safe='')}")
 
     async def settled(self, run: str, limit_s: float) -> dict[str, Any]:
         """Wait until a run has settled; return it.
@@ -122,9 +122,12 @@ class Control:
                 events += [_event(text, epoch, run) for text in texts]
                 if not texts:
                     return events
-                target = f"{path}&after={quote(told['next'], safe='')}"
-            except (ValueError, KeyError, TypeError) as error:
+                following = f"{path}&after={quote(told['next'], safe='')}"
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ServerTrouble(f"the log of run {run} cannot be read: {error!r}") from error
+            if following == target:
+                raise ServerTrouble(f"the log of run {run} has no end: the page behind {told['next']} leads to itself")
+            target = following
 
     async def effects(self, run: str) -> list[str] | None:
         """Return the operation ids of a run's side effects, one for each time that it was done; None: nobody can be asked."""
@@ -154,6 +157,17 @@ class Control:
         except (ServerTrouble, ValueError, KeyError, TypeError):
             return None
         return float(found) if isinstance(found, int | float) else None
+
+    async def _run(self, method: str, path: str, body: Any = None, key: str = "") -> dict[str, Any]:
+        """Return a run: what others read of it is there."""
+        told = await self._call(method, path, body, key)
+        texts = [told.get("id"), told.get("status")]
+        actions = told.get("required_actions") or []
+        if isinstance(actions, list):
+            texts += [action.get("id") if isinstance(action, dict) else None for action in actions]
+        if not isinstance(actions, list) or not all(isinstance(text, str) for text in texts):
+            raise ServerTrouble(f"{method} {path} was answered with no run: {json.dumps(told)[:200]}")
+        return told
 
     async def _call(self, method: str, path: str, body: Any = None, key: str = "") -> dict[str, Any]:
         try:
