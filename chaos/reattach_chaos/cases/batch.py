@@ -23,6 +23,9 @@ async def batch(
         done: Told of each as it ends.
         jobs: So many at a time.
         fail_fast: Begin no more after the first that is not valid; those that are being played are played to their ends.
+
+    Raises:
+        Exception: The first that `play` or `done` raised; the other cases are cancelled then.
     """
     waiting = iter(enumerate(schedules))
     found: dict[int, Played] = {}
@@ -36,7 +39,10 @@ async def batch(
             if fail_fast and case.verdict.word != "valid":
                 enough.set()
 
-    async with asyncio.TaskGroup() as workers:
-        for _ in range(min(jobs, len(schedules))):
-            workers.create_task(work())
+    try:
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(min(jobs, len(schedules))):
+                workers.create_task(work())
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from group
     return [found[place] for place in sorted(found)]

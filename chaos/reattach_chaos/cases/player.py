@@ -3,7 +3,7 @@
 The server's runs are made past the faults, the gate is put up, the client does its errands in front of it, then the truth is read:
 the logs, the ends, the effects, how many runs there are. All of it is the case's history, and the verdict is the checkers'.
 
-Every wait has an end. What goes wrong with the stage itself makes a case unknown, never invalid.
+Every wait has an end. What goes wrong with the stage itself makes a case unknown where no law is broken, never valid.
 """
 
 import asyncio
@@ -29,6 +29,7 @@ from reattach_chaos.gate.actuators import Actuator
 from reattach_chaos.history import Case, Counts, Created, CutPlanned, Effect, History, Other, Recorder, Status, Terminal
 from reattach_chaos.report import Played
 from reattach_chaos.schedules import Schedule
+from reattach_chaos.toxiproxy.control import ToxiproxyError
 
 TRIES = 3
 """So often a case is played whose faults did not all come: a race on the way to a place is nobody's fault, and proves nothing."""
@@ -96,7 +97,7 @@ class Player:
         trouble = ""
         try:
             await self._play(schedule, recorder, folder)
-        except (ServerTrouble, OSError) as error:
+        except (ServerTrouble, ToxiproxyError, OSError) as error:
             trouble = str(error)
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)

@@ -42,9 +42,9 @@ class CaseVerdict:
 
     @property
     def unknown(self) -> list[str]:
-        """Why something is not known."""
+        """Why something is not known; trouble first, since it is why the laws have nothing to go by."""
         reasons = [ruling.reason for ruling in self.rulings.values() if isinstance(ruling, Unknown)]
-        return reasons + ([self.trouble] if self.trouble else [])
+        return [self.trouble, *reasons] if self.trouble else reasons
 
     @property
     def word(self) -> Word:

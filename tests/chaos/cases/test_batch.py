@@ -64,6 +64,19 @@ async def test_with_fail_fast_nothing_begins_after_the_first_bad_case():
     assert [each.schedule.seed for each in found] == [0, 1]
 
 
+async def test_what_cannot_be_saved_is_raised_as_itself():
+    """A full disk is told by its own error, which the command knows, and not in a group, which it would crash of."""
+
+    async def play(schedule):
+        return case(schedule)
+
+    def done(each):
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space left"):
+        await batch([faults(seed=n) for n in range(3)], play, done, jobs=2)
+
+
 def test_the_line_counts_what_was_played():
     """The surface page's words."""
     out = io.StringIO()

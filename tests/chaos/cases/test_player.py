@@ -1,16 +1,20 @@
 """Cases on real sockets, with our own client: everything that it can be asked to do, cut, and killed."""
 
 import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
 from chaos_cases import faults, played
 from reattach_chaos.cases.client import Errand
+from reattach_chaos.cases.player import Player
 from reattach_chaos.cases.session import made
 from reattach_chaos.cases.theatre import Bill, theatre
 from reattach_chaos.gate import Gate
 from reattach_chaos.history import Counts, Created, CutFired, Delivered, Died, Finished, Logged, Recorder, Request
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at
+from reattach_chaos.toxiproxy.control import InfrastructureError
 
 NOTHING = faults()
 CUT = faults(
@@ -84,6 +88,23 @@ def test_what_the_server_did_is_compared_with_the_clean_pass(cases):
     """Events and effects, so that watching cannot make work unseen."""
     counted = {record.of: (record.events, record.calls) for record in cases[CUT.id].history.of(Counts)}
     assert counted["case"] == counted["twin"] == (8, 1)
+
+
+def test_a_case_whose_toxiproxy_fails_is_unknown_and_says_why():
+    """Infrastructure is never a verdict, nor a crash: the run goes on with the next case."""
+
+    @asynccontextmanager
+    async def broken():
+        raise InfrastructureError("the proxy is gone")
+        yield
+
+    async def play():
+        async with theatre(Bill(backend="embedded", client="true")) as stage:
+            return await Player(replace(stage.player.stage, actuator=broken)).play(CUT)
+
+    verdict = asyncio.run(play()).verdict
+    assert (verdict.word, verdict.case) == ("unknown", CUT.id)
+    assert "the proxy is gone" in verdict.sentence()
 
 
 def test_with_no_faults_a_client_says_what_it_says_without_a_proxy(tmp_path):

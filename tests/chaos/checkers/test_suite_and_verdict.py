@@ -133,4 +133,6 @@ def test_missing_coverage_fails_a_run_where_it_is_required():
 def test_a_case_without_a_history_can_be_told():
     """The client could not be started."""
     assert CaseVerdict(case="x", trouble="no client").sentence() == "UNKNOWN. Case x: no client."
+    laws = {"I1": Unknown("the log is empty")}
+    assert CaseVerdict(case="x", rulings=laws, trouble="no client").sentence() == "UNKNOWN. Case x: no client."
     assert Case(id="x").version == 1
