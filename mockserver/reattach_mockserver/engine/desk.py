@@ -10,24 +10,21 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from reattach_mockserver.engine.clock import RunClock
+from reattach_mockserver.engine.insisting import insisting
 from reattach_mockserver.engine.publisher import Publisher, entry, event_id
 from reattach_mockserver.engine.work import ActionKind, Note, RunCancelled
 from reattach_mockserver.event import Entry, EventTooLarge, Operation, Stored
-from reattach_mockserver.logs.base import Claim, Effect, EventLog, LogUnavailable, RunRecord
+from reattach_mockserver.logs.base import Claim, Effect, EventLog, RunRecord
 from reattach_mockserver.moment import moment
 from reattach_mockserver.settings import Limits
-
-T = TypeVar("T")
 
 _PAGE = 500
 _PAGE_BYTES = 1 << 22
 _PREFIX = "work."  # keeps a work's steps apart from the engine's own
 _OWN = ("run.", "stream.", "action.resolved", "release.changed")
-_ATTEMPTS = 8
-_FIRST_PAUSE = 0.05  # seconds; doubled after each failure
 
 
 class RunDesk:
@@ -184,10 +181,10 @@ class RunDesk:
     # Effects
 
     async def claim(self, operation_id: str) -> Claim:
-        return await _insisting(lambda: self._log.claim(self._run.id, self._run.writer, operation_id))
+        return await insisting(lambda: self._log.claim(self._run.id, self._run.writer, operation_id))
 
     async def perform(self, effect: Effect, claim: Claim) -> Effect:
-        return await _insisting(lambda: self._log.perform(effect, claim=claim.number))
+        return await insisting(lambda: self._log.perform(effect, claim=claim.number))
 
     # Time
 
@@ -201,14 +198,3 @@ class RunDesk:
     async def reached(self, point: str) -> None:
         if self._reached is not None:
             await self._reached(self._run.id, point)
-
-
-async def _insisting(ask: Callable[[], Awaitable[T]]) -> T:
-    """Ask a log again while its storage fails: the same call may be repeated."""
-    pause = _FIRST_PAUSE
-    for _ in range(_ATTEMPTS - 1):
-        with suppress(LogUnavailable):
-            return await ask()
-        await asyncio.sleep(pause)
-        pause *= 2
-    return await ask()

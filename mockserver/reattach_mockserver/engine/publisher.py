@@ -4,22 +4,20 @@ Where the rules come from: the contract, "Promises of the reference server": dur
 answer was lost is sent again under the same ids.
 """
 
-import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from reattach_mockserver.engine.clock import RunClock
 from reattach_mockserver.engine.hub import Hub
+from reattach_mockserver.engine.insisting import insisting
 from reattach_mockserver.event import SETTLING, Entry, Operation, Stored, json_text
 from reattach_mockserver.hooks import Hooks
-from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord
+from reattach_mockserver.logs.base import EventLog, RunRecord
 
 Trimmed: TypeAlias = Callable[[RunRecord, RunRecord], Awaitable[None]]
 
 _SETTLING_TYPE = {status: kind for kind, status in SETTLING.items()}
-_ATTEMPTS = 8
-_FIRST_PAUSE = 0.05  # seconds; doubled after each failure, 6 s in all
 
 
 def event_id(run: RunRecord, step: str) -> str:
@@ -96,33 +94,24 @@ class Publisher:
             RunSettled: The run has settled.
             LogUnavailable: The storage failed again and again.
         """
-        hooks, pause = self._hooks, _FIRST_PAUSE
+        hooks = self._hooks
         if hooks.reached is not None:
             await hooks.reached(run.id, f"append {steps_of(entries)}")
         if hooks.appending is not None:
             await hooks.appending(run.id, run.last_sequence)
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                record, stored = await self._log.append(run.id, run.writer, entries, keep=keep)
-            except LogUnavailable:
-                if attempt == _ATTEMPTS:
-                    raise
-                await asyncio.sleep(pause)
-                pause *= 2
-            else:
-                if hooks.reached is not None:
-                    await hooks.reached(run.id, f"publish {steps_of(entries)}")
-                if hooks.durable is not None:
-                    await hooks.durable(run.id, record.last_sequence)
-                self._hub.wake(run.id)
-                if hooks.reached is not None:
-                    await hooks.reached(run.id, f"published {steps_of(entries)}")
-                if hooks.woken is not None:
-                    await hooks.woken(run.id, record.last_sequence)
-                if self._trimmed is not None:
-                    await self._trimmed(run, record)
-                return record, stored
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        record, stored = await insisting(lambda: self._log.append(run.id, run.writer, entries, keep=keep))
+        if hooks.reached is not None:
+            await hooks.reached(run.id, f"publish {steps_of(entries)}")
+        if hooks.durable is not None:
+            await hooks.durable(run.id, record.last_sequence)
+        self._hub.wake(run.id)
+        if hooks.reached is not None:
+            await hooks.reached(run.id, f"published {steps_of(entries)}")
+        if hooks.woken is not None:
+            await hooks.woken(run.id, record.last_sequence)
+        if self._trimmed is not None:
+            await self._trimmed(run, record)
+        return record, stored
 
 
 def steps_of(entries: Sequence[Entry]) -> str:
