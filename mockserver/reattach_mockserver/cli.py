@@ -256,7 +256,7 @@ async def _serve(
 ) -> int:
     from reattach_mockserver.admin.app import AdminApplication
     from reattach_mockserver.app import create_app
-    from reattach_mockserver.engine.engine import UnknownScript
+    from reattach_mockserver.engine.players import UnknownScript
     from reattach_mockserver.host import Admin, host, url_of
     from reattach_mockserver.logs.base import LogError
 

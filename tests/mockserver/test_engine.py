@@ -6,7 +6,8 @@ import json
 import pytest
 
 from mockserver_stage import OPEN, QUICK
-from reattach_mockserver.engine.engine import Engine, UnknownScript
+from reattach_mockserver.engine.engine import Engine
+from reattach_mockserver.engine.players import UnknownScript
 from reattach_mockserver.logs.base import LogUnavailable
 from reattach_mockserver.logs.memory import MemoryLog
 from reattach_mockserver.logs.sqlite import SqliteLog
@@ -200,9 +201,9 @@ async def test_a_start_that_fails_lets_go_of_the_log_and_the_next_one_goes_on(si
     second = Engine(Settings(scripts={"open": OPEN}, default="open", log=log))
     with pytest.raises(LogUnavailable):
         await second.start()
-    assert (log.opens, second.playing()) == (0, set())
+    assert (log.opens, second.players.playing()) == (0, set())
     await second.start()
-    assert (log.opens, second.playing()) == (1, {run["id"] for run in runs})
+    assert (log.opens, second.players.playing()) == (1, {run["id"] for run in runs})
     await second.stop()
 
 
@@ -370,7 +371,7 @@ async def test_a_run_whose_new_epoch_could_not_be_begun_is_played_on(sites, monk
     run = await site.run()
     with pytest.raises(LogUnavailable):
         await site.engine.new_epoch(run["id"])
-    await site.until(lambda: site.engine.plays(run["id"]))
+    await site.until(lambda: site.engine.players.plays(run["id"]))
 
 
 async def test_a_lost_tail_is_written_again_under_other_ids(sites):

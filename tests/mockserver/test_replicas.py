@@ -34,8 +34,8 @@ def die(site):
     log = site.engine.log
     log._lease._task.cancel()
     log._lease._task = None
-    for _, task in site.engine._players.values():
-        task.cancel()
+    for run_id in site.engine.players.playing():
+        site.engine.players.drop(run_id)
 
 
 async def types(site, run_id):
@@ -196,7 +196,7 @@ async def test_a_replica_that_slept_finds_its_run_taken_and_its_player_ends(site
     record = await there.engine.log.run(run["id"])
     await there.engine.adopt(record)
     assert (await there.until_settled(run["id"]))["status"] == "completed"
-    await here.until(lambda: not here.engine.playing())
+    await here.until(lambda: not here.engine.players.playing())
     assert await types(here, run["id"]) == ["run.created", "run.started", *["status"] * 3, "run.completed"]
 
 
@@ -219,7 +219,7 @@ async def test_a_scenario_that_a_replica_was_not_given_is_left_to_others(sites, 
     await here.engine.stop()
     await other.until(lambda: "was not given" in caplog.text)
     third = await sites(OPEN, log=RedisLog(url, lease=0.3))
-    await third.until(lambda: third.engine.plays(run["id"]))
+    await third.until(lambda: third.engine.players.plays(run["id"]))
 
 
 async def test_streams_wait_for_a_redis_that_restarts_and_runs_go_on(sites):
@@ -295,7 +295,7 @@ async def test_a_run_whose_create_got_no_answer_is_played_all_the_same(sites, mo
 async def test_a_run_that_the_log_could_not_keep_up_with_is_gone_on_with(sites, monkeypatch):
     """RS-62: it does not stand as running for ever, and it does not fail for a log that comes back."""
     monkeypatch.setattr("reattach_mockserver.engine.replicas._PAUSE", 0.01)
-    monkeypatch.setattr("reattach_mockserver.engine.publisher._FIRST_PAUSE", 0.0001)
+    monkeypatch.setattr("reattach_mockserver.engine.insisting._FIRST_PAUSE", 0.0001)
 
     class Away(MemoryLog):
         failures = 30
@@ -329,9 +329,9 @@ async def test_an_orphan_whose_takeover_got_no_answer_is_played_all_the_same(sit
 
     site = await sites(OPEN, log=Deaf())
     run = await site.run()
-    site.engine._players.pop(run["id"])[1].cancel()
+    site.engine.players.drop(run["id"])
     site.engine._replicas.orphaned()
-    await site.until(lambda: site.engine.plays(run["id"]))
+    await site.until(lambda: site.engine.players.plays(run["id"]))
     assert site.engine.log.takes == 2
 
 

@@ -8,7 +8,7 @@ import pytest
 from mockserver_stage import OPEN, Site
 from reattach_mockserver.app import create_app
 from reattach_mockserver.engine import worker
-from reattach_mockserver.engine.engine import UnknownScript
+from reattach_mockserver.engine.players import UnknownScript
 from reattach_mockserver.engine.work import Completed, Desk, Failed, Note, Outcome, Paused, RunCancelled
 from reattach_mockserver.event import Operation
 from reattach_mockserver.library import Library
@@ -375,7 +375,7 @@ async def test_two_engines_on_one_log_never_work_on_one_run(sites):
     await slept.wait()
     await second.engine.start()
     run = await second.until_settled(run["id"])
-    await first.until(lambda: not first.engine._players)
+    await first.until(lambda: not first.engine.players.playing())
     assert run["result"] == "now"
     assert late[0] == "ClaimLost"
     assert set(late[1:]) <= {"WriterLost", "RunSettled"}

@@ -8,46 +8,32 @@ Never here: HTTP, tokens, bytes of a transport. Where the rules come from: PROTO
 """
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from reattach_mockserver.engine.clock import RunClock
 from reattach_mockserver.engine.compaction import Compaction
-from reattach_mockserver.engine.continuation import approvals, openings
 from reattach_mockserver.engine.creation import Creation
 from reattach_mockserver.engine.draft import NewRun
 from reattach_mockserver.engine.fold import Folds
 from reattach_mockserver.engine.hub import Hub
 from reattach_mockserver.engine.identity import Names, RandomNames, SeededNames
 from reattach_mockserver.engine.operate import operate
-from reattach_mockserver.engine.player import Player, Stage
+from reattach_mockserver.engine.players import Players
 from reattach_mockserver.engine.publisher import Publisher, entry
 from reattach_mockserver.engine.replicas import Replicas
-from reattach_mockserver.engine.score import dues, dues_after, is_virtual, limits_for
+from reattach_mockserver.engine.score import limits_for
 from reattach_mockserver.engine.server_clock import ServerClock
-from reattach_mockserver.engine.timeline import Due
 from reattach_mockserver.engine.turns import Turns
-from reattach_mockserver.engine.work import Work, close_work, is_work
-from reattach_mockserver.engine.worker import Worker, WorkStage
 from reattach_mockserver.event import SETTLED, EventTooLarge, Stored
 from reattach_mockserver.logs.base import EventLog, LogUnavailable, RunRecord, SessionBusy, WriterLost
 from reattach_mockserver.logs.pause import is_expired
 from reattach_mockserver.moment import moment
-from reattach_mockserver.settings import Limits, Playable, Settings
+from reattach_mockserver.settings import Limits, Settings
 
 _SETTLE_WITHIN = 10.0  # seconds from a cancel to the run's settling (PROTOCOL, sections 2 and 5)
 _SNAPSHOT_KEPT_MS = 60_000
-
-
-class UnknownScript(Exception):
-    """A run needs a script that this server was not given."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"no scenario is called {name!r}")
-        self.name = name
 
 
 class NotSettledInTime(Exception):
@@ -80,9 +66,10 @@ class Engine:
         self._names: Names = RandomNames()
         self._creation = Creation(self._log, settings)
         self._overloaded: Overloaded | None = None
-        self._players: dict[str, tuple[Player | Worker, asyncio.Task[None]]] = {}
-        self._works: dict[int, Work] = {}
         self._replicas = Replicas(self)
+        self.players = Players(
+            settings, self._publisher, self.clock, partial(operate, self), lost=self._replicas.unplayed
+        )
         self._log.listen(self._replicas)
         self._life = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
@@ -119,7 +106,7 @@ class Engine:
     async def _go_on(self) -> None:
         orphans = await self._log.orphans()
         for run in orphans:
-            await self._check_playable(run)
+            await self.players.check(run)
         self.revoked = set(await self._log.revoked())
         if self.settings.deterministic:
             self._names = SeededNames(self.settings.seed or 0, (await self._log.counts()).runs)
@@ -141,16 +128,10 @@ class Engine:
 
     async def _let_go(self) -> None:
         await self._replicas.stop()
-        tasks = [task for _, task in self._players.values()]
         if self._restarting is not None and self._restarting is not asyncio.current_task():
-            tasks.append(self._restarting)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._players.clear()
-        works, self._works = list(self._works.values()), {}
-        for work in works:
-            await close_work(work)
+            self._restarting.cancel()
+            await asyncio.gather(self._restarting, return_exceptions=True)
+        await self.players.end()
 
     async def restart(self) -> None:
         """Do what the death and rebirth of a process would: cut all readers, forget all but the log, go on with it."""
@@ -168,17 +149,6 @@ class Engine:
 
     # Creating
 
-    def playable(self, name: str) -> Playable:
-        """Return the script of this name.
-
-        Raises:
-            UnknownScript: There is none.
-        """
-        try:
-            return self.settings.scripts[name]
-        except KeyError:
-            raise UnknownScript(name) from None
-
     async def create(self, new: NewRun) -> tuple[RunRecord, bool]:
         """Create a run, or return the one of this key; it is durable and being played when this returns.
 
@@ -195,7 +165,7 @@ class Engine:
             LogUnavailable: The storage failed again and again.
         """
         if new.continues is None:
-            self.playable(new.script)
+            self.players.playable(new.script)
         try:
             return await self._create(new)
         except LogUnavailable:
@@ -216,7 +186,7 @@ class Engine:
         if made:
             if self.settings.hooks.created is not None:
                 await self.settings.hooks.created(run.id, run.last_sequence)
-            await self._play(await self._log.run(run.id) or run)  # somebody may have cancelled it by now
+            await self.players.play(await self._log.run(run.id) or run)  # somebody may have cancelled it by now
         return run, made
 
     async def adopt(self, run: RunRecord) -> None:
@@ -227,96 +197,13 @@ class Engine:
             LogUnavailable: The storage failed; it may be ours.
         """
         taken = await self._log.take_over(run.id, run.writer)
-        before = self._players.pop(run.id, None)
-        if before is not None:
-            before[1].cancel()  # it has lost its writer token: what it would still do comes to nothing
+        self.players.drop(run.id)  # it has lost its writer token: what it would still do comes to nothing
         if taken.status not in SETTLED:
-            await self._play(taken)
-
-    def plays(self, run_id: str) -> bool:
-        """Tell whether the run is played here."""
-        return run_id in self._players
-
-    def playing(self) -> set[str]:
-        """Return the runs that are played here."""
-        return set(self._players)
-
-    async def can_play(self, run: RunRecord) -> bool:
-        """Tell whether this server was given what the run plays."""
-        try:
-            await self._check_playable(run)
-        except UnknownScript:
-            return False
-        return True
-
-    async def _play(self, run: RunRecord) -> None:
-        player = await self._player(run)
-        task = asyncio.create_task(player.play(), name=f"player of {run.id}")
-        self._players[run.id] = (player, task)
-        task.add_done_callback(lambda done: self._forget(run.id, done))
-
-    async def _player(self, run: RunRecord) -> Player | Worker:
-        playable, paused = self.playable(run.script), await self._before(run)
-        clock = RunClock(
-            virtual=is_virtual(playable),
-            scripted=self.settings.deterministic,
-            created_at=run.created_at,
-            now=self.now,
-            ticks=self.clock.ticks,
-        )
-        begins = () if paused is None else openings(paused)
-        if is_work(playable):
-            self._works[id(playable)] = playable
-            return Worker(
-                WorkStage(
-                    run=run,
-                    work=playable,
-                    limits=self.limits(run),
-                    clock=clock,
-                    log=self._log,
-                    publisher=self._publisher,
-                    hooks=self.settings.hooks,
-                    openings=begins,
-                )
-            )
-        stage = Stage(
-            run=run,
-            dues=await self._dues(run),
-            limits=self.limits(run),
-            clock=clock,
-            log=self._log,
-            publisher=self._publisher,
-            operate=partial(operate, self),
-            openings=begins,
-            approved=() if paused is None else approvals(paused),
-        )
-        return Player(stage)
-
-    async def _check_playable(self, run: RunRecord) -> None:
-        if not is_work(self.playable(run.script)):
-            await self._dues(run)
+            await self.players.play(taken)
 
     def _may_lose(self, run: RunRecord) -> bool:
-        """Tell whether the log may let go of the run's first events: a plug-in's work looks at its own."""
-        return run.status in SETTLED or not is_work(self.settings.scripts.get(run.script))
-
-    async def _before(self, run: RunRecord) -> RunRecord | None:
-        return None if run.continues is None else await self._log.run(run.continues)
-
-    async def _dues(self, run: RunRecord) -> Iterator[Due]:
-        playable, paused = self.playable(run.script), await self._before(run)
-        if paused is None or paused.script != run.script:
-            return dues(playable, self.settings.seed)
-        try:
-            return dues_after(paused, playable, self.settings.seed)
-        except KeyError:
-            raise UnknownScript(f"{run.script} (with the ask that run {paused.id} paused at)") from None
-
-    def _forget(self, run_id: str, task: asyncio.Task[None]) -> None:
-        if run_id in self._players and self._players[run_id][1] is task:
-            del self._players[run_id]
-        if not task.cancelled() and task.exception() is not None:
-            self._replicas.unplayed()  # the log could not be written for long: it is gone on with when it can
+        """Tell whether the log may let go of the run's first events."""
+        return not self.players.looks_back(run)
 
     # Reading
 
@@ -391,14 +278,8 @@ class Engine:
 
     async def _cancel(self, run_id: str, reason: str) -> RunRecord:
         run = await self._log.ask_cancel(run_id, reason)
-        self.cancel_here(run)
+        self.players.cancel(run)
         return run
-
-    def cancel_here(self, run: RunRecord) -> None:
-        """Tell the run's player, if it is here, that a cancel was recorded, if one was."""
-        player = self._players.get(run.id)
-        if player is not None and run.status not in SETTLED and run.cancel_reason is not None:
-            player[0].cancel(run.cancel_reason)
 
     async def _settle(self, run_id: str, reason: str) -> None:
         run = await self._cancel(run_id, reason)
@@ -412,10 +293,9 @@ class Engine:
 
     async def new_epoch(self, run_id: str, keep: int | None = None) -> RunRecord:
         """Replace the run's log: a new epoch; `keep` loses the events after that sequence, as a lost tail would."""
-        playing = self._players.pop(run_id, None)
+        playing = self.players.drop(run_id)
         if playing is not None:
-            playing[1].cancel()
-            await asyncio.gather(playing[1], return_exceptions=True)
+            await asyncio.gather(playing, return_exceptions=True)
         try:
             run = await self._log.renew(run_id, keep)
         except Exception:
@@ -423,7 +303,7 @@ class Engine:
             raise
         self.hub.wake(run_id)
         if run.status not in SETTLED:
-            await self._play(run)
+            await self.players.play(run)
         return run
 
     async def expire(self, run_id: str, first: int) -> RunRecord:
@@ -473,9 +353,7 @@ class Engine:
     def advance(self, ms: int) -> None:
         """Move the server's clock forward: what waits for a time that has come goes on."""
         self.clock.advance(ms)
-        for player, _ in self._players.values():
-            if isinstance(player, Player):  # a work keeps no time of a script
-                player.look_at_the_clock()
+        self.players.look_at_the_clock()
         self.hub.wake_all()
 
     async def restart_from_within(self) -> RunRecord:

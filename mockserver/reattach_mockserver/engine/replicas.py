@@ -42,7 +42,7 @@ class Replicas:
     def changed(self, run_id: str) -> None:
         """Wake the run's readers; if it is played here, see whether it is to be cancelled."""
         self._engine.hub.wake(run_id)
-        if self._engine.plays(run_id):
+        if self._engine.players.plays(run_id):
             self._changed.add(run_id)
             self._news.set()
 
@@ -98,13 +98,13 @@ class Replicas:
     async def _look(self) -> None:
         if self._missed:
             self._engine.revoked |= await self._engine.log.revoked()
-            self._changed |= self._engine.playing()
+            self._changed |= self._engine.players.playing()
             self._missed = False
         while self._changed:
             run_id = next(iter(self._changed))
             run = await self._engine.log.run(run_id)
             if run is not None:
-                self._engine.cancel_here(run)
+                self._engine.players.cancel(run)
             self._changed.discard(run_id)
         if self._ours:
             await self._look_at_ours()
@@ -114,7 +114,7 @@ class Replicas:
 
     async def _look_at_ours(self) -> None:
         """Play what is ours and not played, the second time that it is found so: it may be about to be."""
-        found = {run.id: run for run in await self._engine.log.owned() if not self._engine.plays(run.id)}
+        found = {run.id: run for run in await self._engine.log.owned() if not self._engine.players.plays(run.id)}
         again = [run for run in found.values() if self._unplayed.get(run.id) == run.writer]
         self._unplayed = {run.id: run.writer for run in found.values()}
         for run in again:
@@ -133,7 +133,7 @@ class Replicas:
     async def _adopt(self, run: RunRecord) -> bool:
         """Take the run over and play it; return whether it is ours now."""
         try:
-            if run.status not in SETTLED and await self._engine.can_play(run):
+            if run.status not in SETTLED and await self._engine.players.can_play(run):
                 await self._engine.adopt(run)
                 return True
         except WriterLost:

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from reattach_mockserver.bearer import Caller
 from reattach_mockserver.engine.continuation import NotContinued
 from reattach_mockserver.engine.draft import NewRun
-from reattach_mockserver.engine.engine import Engine, NotSettledInTime, UnknownScript
+from reattach_mockserver.engine.engine import Engine, NotSettledInTime
+from reattach_mockserver.engine.players import UnknownScript
 from reattach_mockserver.event import EventTooLarge
 from reattach_mockserver.faces.accept import chosen_form, is_json
 from reattach_mockserver.faces.call import Call
@@ -160,7 +161,7 @@ def _script(engine: Engine, given: Any) -> str:
     if name is None:
         return engine.settings.default
     try:
-        engine.playable(name if isinstance(name, str) else str(name))
+        engine.players.playable(name if isinstance(name, str) else str(name))
     except UnknownScript as unknown:
         raise invalid_request(str(unknown)) from None
     return str(name)

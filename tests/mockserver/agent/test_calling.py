@@ -121,7 +121,7 @@ async def test_a_replica_that_wakes_finds_its_call_refused(sites, point, effect)
     run = await second.until_settled(run["id"])
     before = await events_of(second, run)
     awake.set()
-    await first.until(lambda: not first.engine._players)
+    await first.until(lambda: not first.engine.players.playing())
     assert await outcome_of(second, run) == {"result": "now"}
     assert [effect.result for effect in await log.effects(run["id"])] == ['"now"']
     assert await events_of(second, run) == before
@@ -149,7 +149,7 @@ async def test_a_replica_that_wakes_in_time_has_lost_its_claim_all_the_same(site
     await second.engine.start()
     await soon(now.began.wait())
     awake.set()
-    await first.until(lambda: not first.engine._players)
+    await first.until(lambda: not first.engine.players.playing())
     assert len(late.uses) == 1
     assert await log.effects(run["id"]) == ()
     now.free.set()

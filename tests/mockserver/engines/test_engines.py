@@ -308,7 +308,7 @@ class TestEachEngine:
         assert [e["data"] for e in await events_of(site, paused) if e["type"] == "release.changed"] == [
             {"release": "r2"}
         ]
-        work = site.engine.playable("agent")
+        work = site.engine.players.playable("agent")
         assert work.release == "r2"
         assert work.asks(paused["required_actions"][0])
         assert not work.asks({"tool": "other", "arguments": {}, "kind": "approval"})
