@@ -6,7 +6,6 @@ It holds no rule about runs. Where the rules come from: PROTOCOL, section 4, Ref
 Checked by tests/mockserver/test_http.py.
 """
 
-import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
@@ -15,18 +14,18 @@ from starlette.routing import Route, Router, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reattach_mockserver.engine.engine import Engine
-from reattach_mockserver.faces.call import Call, Gone
+from reattach_mockserver.faces.answering import answering, started
+from reattach_mockserver.faces.call import Call
 from reattach_mockserver.faces.checks import check_head
 from reattach_mockserver.faces.cors import cors_headers, preflight_headers
 from reattach_mockserver.faces.create import create_run
 from reattach_mockserver.faces.discovery import read_discovery
 from reattach_mockserver.faces.events import read_events
 from reattach_mockserver.faces.operations import read_operation
-from reattach_mockserver.faces.problem import Refusal, invalid_request, overloaded
+from reattach_mockserver.faces.problem import Refusal, invalid_request
 from reattach_mockserver.faces.runs import cancel_run, read_run, read_run_by_key, read_snapshot
 from reattach_mockserver.faces.sessions import read_session, read_session_runs
 from reattach_mockserver.faces.socket import SocketFace, refuse_handshake
-from reattach_mockserver.logs.base import LogUnavailable
 from reattach_mockserver.settings import Settings
 
 Face: TypeAlias = Callable[[Engine, Call], Awaitable[None]]
@@ -51,9 +50,6 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 async def _no_socket(engine: Engine, call: Call) -> None:
     """Answer a call to the socket that is no upgrade."""
     raise invalid_request("this is a WebSocket; it is opened by an upgrade of HTTP/1.1")
-
-
-_logger = logging.getLogger(__name__)
 
 
 class Application:
@@ -86,11 +82,18 @@ class Application:
             case "lifespan":
                 await self._live(receive, send)
             case "http":
-                await self.engine.start()
                 await self._router(scope, receive, send)
             case _:
-                await self.engine.start()
-                await self._sockets(scope, receive, send)
+                await self._open_socket(scope, receive, send)
+
+    async def _open_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await started(self.engine)
+        except Refusal as refusal:
+            await receive()
+            await refuse_handshake(scope, send, refusal)
+        else:
+            await self._sockets(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -142,34 +145,10 @@ class _Resource:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
         extra = cors_headers(origins, tokens=self._engine.settings.tokens is not None)
-        begun = False
-
-        async def observed(message: Mapping[str, object]) -> None:
-            nonlocal begun
-            begun = True
-            await send(dict(message))
-
-        call = Call(scope, receive, observed, extra)
-        try:
-            await self._answer(call)
-        except Refusal as refusal:
-            await call.refuse(refusal)
-        except Gone:
-            return
-        except LogUnavailable:
-            if begun:
-                raise  # see below
-            await call.refuse(overloaded("the log cannot be asked at the moment"))
-        except Exception:
-            if not self._engine.started and not begun:
-                await call.refuse(overloaded("the server restarts"))
-                return
-            _logger.exception("%s %s failed", call.method, scope["path"])
-            if begun:
-                raise  # half an answer cannot be taken back; breaking off shows that it is none
-            await call.refuse(Refusal("internal", "the server failed; nothing more is known"))
+        await answering(self._engine, scope, receive, send, self._answer, extra)
 
     async def _answer(self, call: Call) -> None:
+        await started(self._engine)
         limits = self._engine.settings.limits
         check_head(call.scope, limits.header_bytes)
         if self._faces is None:

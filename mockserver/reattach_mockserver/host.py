@@ -99,8 +99,10 @@ async def host(
         server.should_exit = True
         if beside is not None:
             beside.should_exit = True
-        await asyncio.gather(serving, *helping)
-        await app.engine.stop()
+        try:
+            await asyncio.gather(serving, *helping)
+        finally:
+            await app.engine.stop()
 
 
 def _config(served: ASGIApp, app: Application) -> uvicorn.Config:

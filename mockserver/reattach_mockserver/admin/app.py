@@ -9,7 +9,6 @@ Checked by tests/mockserver/admin.
 """
 
 import hmac
-import logging
 from collections.abc import Mapping
 
 from starlette.routing import Route, Router
@@ -18,11 +17,10 @@ from starlette.types import Receive, Scope, Send
 from reattach_mockserver.admin.calls import CALLS, AdminCall
 from reattach_mockserver.app import Application
 from reattach_mockserver.bearer import digest
-from reattach_mockserver.faces.call import Call, Gone
+from reattach_mockserver.faces.answering import answering, started
+from reattach_mockserver.faces.call import Call
 from reattach_mockserver.faces.cors import is_loopback, may_connect
-from reattach_mockserver.faces.problem import Refusal, overloaded, unauthenticated
-
-_logger = logging.getLogger(__name__)
+from reattach_mockserver.faces.problem import Refusal, unauthenticated
 
 
 class AdminApplication:
@@ -79,31 +77,10 @@ class _Path:
         self._methods = methods
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
-
-        async def observed(message: Mapping[str, object]) -> None:
-            nonlocal begun
-            begun = True
-            await send(dict(message))
-
-        call = Call(scope, receive, observed, {})
-        try:
-            self._admin.check(call)
-            await self._answer(call)
-        except Refusal as refusal:
-            await call.refuse(refusal)
-        except Gone:
-            return
-        except Exception:
-            if not self._admin.app.engine.started and not begun:
-                await call.refuse(overloaded("the server restarts"))
-                return
-            _logger.exception("admin: %s %s failed", call.method, scope["path"])
-            if begun:
-                raise  # half an answer cannot be taken back
-            await call.refuse(Refusal("internal", "the server failed; nothing more is known"))
+        await answering(self._admin.app.engine, scope, receive, send, self._answer, {})
 
     async def _answer(self, call: Call) -> None:
+        self._admin.check(call)
         if not self._methods:
             raise Refusal("not_found", "there is nothing at this path; GET / lists what there is")
         act = self._methods.get("GET" if call.head else call.method)
@@ -112,5 +89,5 @@ class _Path:
             raise Refusal(
                 "method_not_allowed", f"{call.method} is not offered here", headers={"Allow": ", ".join(allow)}
             )
-        await self._admin.app.engine.start()
+        await started(self._admin.app.engine)
         await call.answer_json(await act(self._admin.app, call))
