@@ -29,9 +29,13 @@ from reattach_chaos.demo.child import ChildFailed
 from reattach_chaos.report import Played, Suite, as_junit, as_text
 from reattach_chaos.schedules import Schedule, ScheduleError, Shrinking, dumps
 from reattach_chaos.toxiproxy.control import ToxiproxyError
+from reattach_mockserver.scenarios.errors import ScenarioError
 
 NOT_KNOWN, USAGE, INTERRUPTED, TERMINATED = 3, 64, 130, 143
 SHRINK_TRIES = 100
+SESSION = "session"
+"""What a schedule calls the session of three runs that is played where no scenario is named."""
+CLIENT_SETTINGS, SERVER_SETTINGS = frozenset({"client", "mode"}), frozenset({"target", "scenario"})
 
 T = TypeVar("T")
 
@@ -116,8 +120,22 @@ def report(*, show: bool) -> int:
 
 
 def bill_of(schedule: Schedule, given: Bill) -> Bill:
-    """Return what a saved case was played with; what is given on the command line goes before it."""
+    """Return what a saved case was played with; what is given on the command line goes before it.
+
+    Raises:
+        ScheduleError: It asks for what is not done on sockets: half an order obeyed would be another case.
+    """
     client, server = schedule.client, schedule.server
+    for settings, known in ((client, CLIENT_SETTINGS), (server, SERVER_SETTINGS)):
+        if unknown := sorted(settings.keys() - known):
+            raise ScheduleError(f"case {schedule.id} cannot be played: there is no {', '.join(unknown)} on sockets")
+    scenario = given.scenario or str(server.get("scenario", ""))
+    if not scenario and schedule.scenario != SESSION:
+        if not isinstance(schedule.scenario, str):
+            raise ScheduleError(
+                f"case {schedule.id} holds its script: save that as a file, and name it with --scenario"
+            )
+        scenario = schedule.scenario
     name = str(client.get("client", "reattach"))
     mutant = name.removeprefix("mutant ") if name.startswith("mutant ") else ""
     return replace(
@@ -126,7 +144,7 @@ def bill_of(schedule: Schedule, given: Bill) -> Bill:
         mutant=given.mutant or mutant,
         mode="start" if client.get("mode") == "start" else given.mode,
         target=given.target or str(server.get("target", "")),
-        scenario=given.scenario or str(server.get("scenario", "")),
+        scenario=scenario,
         seed=schedule.seed,
     )
 
@@ -135,7 +153,7 @@ async def _run(options: Options) -> int:
     began = time.strftime("%Y-%m-%d %H:%M:%S")
     async with theatre(options.bill) as stage:
         chosen = choose(
-            options.wanted, stage.session, stage.client, options.bill.mode, options.bill.scenario or "session"
+            options.wanted, stage.session, stage.client, options.bill.mode, options.bill.scenario or SESSION
         )
         folder = Folder(options.out) if options.out else of_seed(options.bill.seed)
         told = [_told(each, options.bill) for each in chosen.schedules]
@@ -298,7 +316,7 @@ def _guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
         return INTERRUPTED
     except asyncio.CancelledError:
         return TERMINATED
-    except (NoSuchCase, ScheduleError) as error:
+    except (NoSuchCase, ScheduleError, ScenarioError) as error:
         _err(f"reattach chaos: {error}")
         return USAGE
     except (ChildFailed, ServerTrouble, ToxiproxyError, OSError) as error:

@@ -6,6 +6,8 @@ import pytest
 
 from chaos_cases import faults
 from reattach_chaos import cli
+from reattach_chaos.cases.command import bill_of
+from reattach_chaos.cases.theatre import Bill
 from reattach_chaos.schedules import Fault, Place, Planned, at, dumps, loads
 
 USAGE, NOT_KNOWN = 64, 3
@@ -77,6 +79,33 @@ def test_a_server_that_is_not_there_is_not_known(capsys):
     words = ["chaos", "run", "-q", "--target", "http://127.0.0.1:9", "--client", "true", "--backend", "embedded"]
     assert cli.main(words) == NOT_KNOWN
     assert capsys.readouterr().err.startswith("UNKNOWN. Nothing could be played: POST http://127.0.0.1:9/v1/runs")
+
+
+def test_a_schedule_is_played_with_the_scenario_that_it_names():
+    """By hand or saved; the command line goes before it, and the name of the session means its three runs."""
+    assert bill_of(faults(scenario="tools"), Bill()).scenario == "tools"
+    assert bill_of(faults(scenario="tools"), Bill(scenario="long-text")).scenario == "long-text"
+    assert bill_of(faults(), Bill()).scenario == ""
+    assert bill_of(faults(server={"scenario": "session"}), Bill()).scenario == "session"
+
+
+@pytest.mark.parametrize(
+    ("rest", "told"),
+    [
+        ({"scenario": {"steps": []}}, "case no-fault holds its script: save that as a file"),
+        (
+            {"server": {"retention_events": 9}},
+            "case no-fault cannot be played: there is no retention_events on sockets",
+        ),
+        ({"client": {"on_gap": "snapshot"}}, "case no-fault cannot be played: there is no on_gap on sockets"),
+        ({"scenario": "absent.yaml"}, "absent.yaml"),
+    ],
+)
+def test_a_schedule_that_cannot_be_obeyed_is_64_and_says_why(rest, told, here, capsys):
+    """Half an order obeyed would be another case, and green for nothing."""
+    (here / "c.json").write_text(dumps(faults(**rest)))
+    assert cli.main(["chaos", "replay", "c.json", "--backend", "embedded"]) == USAGE
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
