@@ -5,7 +5,6 @@ of its command line, another only what the contract has: it follows a run, or st
 """
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -193,8 +192,3 @@ class MutantClient:
             errand.env(attempt),
             errand.state.parent / "stderr",
         )
-
-
-def client_facts(client: Client, mode: Mode, *, kill: bool) -> Mapping[str, str | bool]:
-    """Return what a schedule says of its client, so that it can be played again."""
-    return {"client": client.name, "mode": mode, "kill": kill}

@@ -156,7 +156,7 @@ async def _run(options: Options) -> int:
             options.wanted, stage.session, stage.client, options.bill.mode, options.bill.scenario or SESSION
         )
         folder = Folder(options.out) if options.out else of_seed(options.bill.seed)
-        told = [_told(each, options.bill) for each in chosen.schedules]
+        told = [_told(each, stage, options.bill) for each in chosen.schedules]
         progress = Progress(len(told), None if options.quiet else sys.stderr)
         kept: dict[str, Played] = {}
 
@@ -182,7 +182,7 @@ async def _replay(found: Saved, options: Options) -> int:
     begun = time.monotonic()
     async with theatre(options.bill) as stage:
         _check(found.schedule, stage, options)
-        case = await stage.player.play(_told(found.schedule, options.bill))
+        case = await stage.player.play(_told(found.schedule, stage, options.bill))
         suite = _suite((case,), options, stage, time.monotonic() - begun, began, 1, [])
     _tell(suite, "", options)
     return suite.verdict.exit_code
@@ -192,7 +192,7 @@ async def _shrink(found: Saved, options: Options) -> int:
     """Play smaller and smaller schedules."""
     async with theatre(options.bill) as stage:
         _check(found.schedule, stage, options)
-        case = await stage.player.play(_told(found.schedule, options.bill))
+        case = await stage.player.play(_told(found.schedule, stage, options.bill))
         if not case.verdict.broken:
             _out(f"it does not fail any more: {case.verdict.sentence()}")
             return EXIT_CODES[case.verdict.word]
@@ -223,10 +223,10 @@ def _check(schedule: Schedule, stage: Theatre, options: Options) -> None:
         raise NoSuchCase(f"case {schedule.id} cannot be played: {why}")
 
 
-def _told(schedule: Schedule, bill: Bill) -> Schedule:
+def _told(schedule: Schedule, stage: Theatre, bill: Bill) -> Schedule:
     """Return the schedule with all that plays it again."""
     server = {name: value for name, value in (("target", bill.target), ("scenario", bill.scenario)) if value}
-    client = {"client": bill.client_name, "mode": bill.mode}
+    client = {"client": stage.client.name, "mode": bill.mode}
     return replace(
         schedule,
         seed=bill.seed,
@@ -258,7 +258,7 @@ def _suite(
         played=played,
         planned=planned,
         target=options.bill.target or "reference server",
-        client=options.bill.client_name,
+        client=stage.client.name,
         backend=stage.backend,
         sample=options.wanted.sample,
         seed=options.bill.seed,

@@ -10,9 +10,6 @@ from reattach_chaos.cases.client import Client, Mode, Task
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule
 
-PLAYED_HERE = frozenset({Fault.KILL})
-"""Faults of the runner's that are done; the others need a store, a clock or a server of the case's own."""
-
 _TASKS: dict[str, Task] = {
     "create": "start",
     "answer": "answer",

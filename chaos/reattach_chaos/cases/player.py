@@ -22,7 +22,7 @@ from reattach_chaos.cases.control import SETTLED, Control, Event, ServerTrouble
 from reattach_chaos.cases.errands import Part, parts_of
 from reattach_chaos.cases.running import Running
 from reattach_chaos.cases.session import SETTLE_S, Session, as_text, made
-from reattach_chaos.cases.terms import Terms
+from reattach_chaos.cases.terms import FLOOR_MS, GIVE_UP_MS, Terms
 from reattach_chaos.checkers import judge
 from reattach_chaos.gate import Gate
 from reattach_chaos.gate.actuators import Actuator
@@ -91,7 +91,6 @@ class Player:
         return await self._once(schedule)
 
     async def _once(self, schedule: Schedule) -> Played:
-        stage = self.stage
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="reattach-chaos-"))
         recorder = Recorder()
         trouble = ""
@@ -106,7 +105,7 @@ class Player:
         trouble = trouble or _trouble_of(history)
         if trouble:
             verdict = replace(verdict, trouble=trouble, case=schedule.id)
-        return Played(schedule=_told(schedule, stage), history=history, verdict=verdict)
+        return Played(schedule=schedule, history=history, verdict=verdict)
 
     def control(self, token: str) -> Control:
         """Return a hand at the server with this token."""
@@ -160,8 +159,8 @@ class Player:
             heartbeat_ms=terms.heartbeat_ms,
             stall_heartbeats=terms.stall_heartbeats,
             converge_ms=terms.converge_ms,
-            give_up_ms=600_000.0 if terms.own else None,
-            floor_ms=250.0 if terms.own else None,
+            give_up_ms=GIVE_UP_MS if terms.own else None,
+            floor_ms=FLOOR_MS if terms.own else None,
         )
 
     async def _made(self, control: Control, part: Part, key: str) -> Chain:
@@ -242,12 +241,6 @@ class Player:
         recorder.record(Status(status=status, run=run, who="control"))
         if status in SETTLED:
             recorder.record(Terminal(witness="control", status=status, run=run, who="control"))
-
-
-def _told(schedule: Schedule, stage: Stage) -> Schedule:
-    """Return the schedule as it is saved: with who it was played with."""
-    client = {**schedule.client, "client": stage.client.name, "mode": stage.mode}
-    return replace(schedule, client=client)
 
 
 def _trouble_of(history: History) -> str:

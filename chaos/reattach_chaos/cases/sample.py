@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from reattach_chaos.cases.client import Client, Mode
 from reattach_chaos.cases.errands import objection_to
@@ -16,7 +16,6 @@ from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at, pairwi
 from reattach_chaos.schedules.quick import before
 
 SampleName: TypeAlias = Literal["quick", "full", "soak"]
-SAMPLES: tuple[SampleName, ...] = get_args(SampleName)
 SOAK_CASES = 500
 
 

@@ -60,11 +60,6 @@ class Bill:
     toxiproxy: str = ""
     seed: int = 0
 
-    @property
-    def client_name(self) -> str:
-        """The client as a report names it."""
-        return self.client or (f"mutant {self.mutant}" if self.mutant else "reattach")
-
 
 @dataclass(frozen=True, slots=True)
 class Theatre:
