@@ -213,7 +213,15 @@ def _scenario(place: str) -> Any:
     """Read a file; a ready scenario where there is none and its name is meant."""
     from reattach_mockserver.scenarios.parse import load_script
 
-    return load_ready(place) if place in READY and not Path(place).exists() else load_script(place)
+    if Path(place).exists():
+        return load_script(place)
+    if place in READY:
+        return load_ready(place)
+    if "/" not in place and "." not in place:
+        raise _Wrong(
+            f"--scenario {place}: there is no such file, and no ready scenario of that name; ready are {', '.join(READY)}"
+        )
+    return load_script(place)
 
 
 def _log(args: argparse.Namespace) -> Any:

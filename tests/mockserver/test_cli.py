@@ -225,3 +225,15 @@ def test_it_starts_with_nothing_that_it_does_not_need():
         "pytest",
     }
     assert loaded & needless == set()
+
+
+def test_a_mistyped_ready_scenario_names_those_that_there_are(capsys):
+    """A bare word is meant as a name; a path that is not there is said to be one."""
+    from reattach.cli import main
+
+    assert main(["serve", "--scenario", "helo"]) == 64
+    told = capsys.readouterr().err
+    assert "no ready scenario of that name; ready are " in told
+    assert "hello" in told
+    assert main(["serve", "--scenario", "./helo.yaml"]) == 64
+    assert "cannot be read (No such file or directory), expected a scenario file" in capsys.readouterr().err

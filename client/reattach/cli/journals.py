@@ -130,6 +130,10 @@ def locate(store: Store, args: argparse.Namespace) -> tuple[str, str, RunRow | N
     if row is not None:
         return row.server, row.profile, row
     if args.url is None:
+        if "://" in args.which:
+            raise exits.Declined(
+                f"{args.which!r} is a server; name the run, too: reattach {args.command} {args.which} RUN"
+            )
         raise exits.Declined(
             f"the journal knows no run {args.which!r}; give its server, too: reattach {args.command} URL {args.which}"
         )

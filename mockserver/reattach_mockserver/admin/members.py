@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from reattach_mockserver.app import Application
-from reattach_mockserver.faces.accept import is_json
 from reattach_mockserver.faces.call import Call
 from reattach_mockserver.faces.canonical import NotJson, parse_json
+from reattach_mockserver.faces.checks import check_body_type
 from reattach_mockserver.faces.problem import Refusal, invalid_request
 
 T = TypeVar("T")
@@ -37,8 +37,7 @@ class Members:
         body = await call.body(limit)
         if not body:
             return cls({})
-        if not is_json(call.headers("content-type")):
-            raise Refusal("unsupported_media_type", "the body is to be application/json")
+        check_body_type(call)
         try:
             value = parse_json(body)
         except NotJson as error:

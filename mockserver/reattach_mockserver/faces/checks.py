@@ -9,7 +9,7 @@ from starlette.types import Scope
 from reattach_mockserver.bearer import ANYONE, Caller
 from reattach_mockserver.cursor import Cursor, parse_cursor, run_tag
 from reattach_mockserver.engine.engine import Engine
-from reattach_mockserver.faces.accept import takes_json
+from reattach_mockserver.faces.accept import is_json, takes_json
 from reattach_mockserver.faces.call import Call
 from reattach_mockserver.faces.problem import (
     Refusal,
@@ -54,6 +54,17 @@ def check_json(call: Call) -> None:
     """Find out that a JSON answer may be sent."""
     if not takes_json(call.headers("accept")):
         raise Refusal("not_acceptable", "this resource is application/json")
+
+
+def check_body_type(call: Call) -> None:
+    """Refuse a body that is declared as something else than JSON; none declared means JSON.
+
+    Raises:
+        Refusal: It is (415).
+    """
+    kinds = call.headers("content-type")
+    if not is_json(kinds):
+        raise Refusal("unsupported_media_type", f"the body is to be application/json, not {', '.join(kinds)!r}")
 
 
 def check_work(engine: Engine) -> None:

@@ -15,10 +15,10 @@ from reattach_mockserver.engine.draft import NewRun
 from reattach_mockserver.engine.engine import Engine, NotSettledInTime
 from reattach_mockserver.engine.players import UnknownScript
 from reattach_mockserver.event import EventTooLarge
-from reattach_mockserver.faces.accept import chosen_form, is_json
+from reattach_mockserver.faces.accept import chosen_form
 from reattach_mockserver.faces.call import Call
 from reattach_mockserver.faces.canonical import NotJson, digest_of, is_utf_8, parse_json
-from reattach_mockserver.faces.checks import check_caller, check_streams, check_work, snapshot_path
+from reattach_mockserver.faces.checks import check_body_type, check_caller, check_streams, check_work, snapshot_path
 from reattach_mockserver.faces.describe import body_of, etag_of
 from reattach_mockserver.faces.problem import Refusal, cursor_expired, invalid_request, overloaded, run_not_found
 from reattach_mockserver.faces.responses import parse_responses
@@ -32,8 +32,7 @@ _SESSION = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
 async def create_run(engine: Engine, call: Call) -> None:
     """Create a run, or answer with the one that this key has made."""
     caller = check_caller(engine, call)
-    if not is_json(call.headers("content-type")):
-        raise Refusal("unsupported_media_type", "the body is to be application/json")
+    check_body_type(call)
     form = chosen_form(call.headers("accept"))
     if form is None:
         raise Refusal("not_acceptable", "a create answers with application/json or text/event-stream")

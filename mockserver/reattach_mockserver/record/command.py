@@ -63,8 +63,9 @@ def run(args: argparse.Namespace) -> int:
         told = _told(error, args)
         if args.verbose:
             traceback.print_exception(error, file=sys.stderr)
-        kept = exits.of_error(told) == exits.NOT_KNOWN and args.output.exists()
-        display.failed(told, f"What came so far is in {args.output}. To go on: {_again(args)}" if kept else "")
+        busy = isinstance(error, TapeError) and error.busy
+        kept = exits.of_error(told) == exits.NOT_KNOWN and args.output.exists() and not busy
+        display.failed(told, f"What came so far is kept. To go on: {_again(args)}" if kept else "")
         return exits.of_error(told)
     finally:
         display.close()

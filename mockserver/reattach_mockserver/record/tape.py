@@ -90,7 +90,9 @@ class Tape:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise TapeError(f"{self.path} is being recorded by another process", busy=True) from None
+            raise TapeError(
+                f"{self.path} is being recorded by another process; let it go on, or name another file", busy=True
+            ) from None
 
     def _whole(self) -> list[tuple[Any, Any]] | None:
         """Return id and type of the lines that are whole, take a damaged end off; None where there is nothing yet."""

@@ -36,6 +36,8 @@ from reattach.cli import commands
         (["run", "http://127.0.0.1:1", "a", "--prof", "native"], "--prof"),
         (["follow"], "RUN"),
         (["follow", "nobody"], "give its server, too"),
+        (["follow", "http://127.0.0.1:1"], "is a server; name the run, too: reattach follow http://127.0.0.1:1 RUN"),
+        (["follow", "http://127.0.0.1:1", ""], "run='' is no run id"),
         (["follow", "a", "b", "c"], "c"),
         (["journal"], "show|export|prune|check"),
         (["journal", "show", "nobody"], "knows no run"),
