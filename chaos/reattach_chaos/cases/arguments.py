@@ -165,7 +165,7 @@ def _list(args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     from reattach_chaos.cases import command
 
-    return command.report(show=args.open)
+    return command.report(show=args.open, as_json=getattr(args, "json", False))
 
 
 def _with_options(args: argparse.Namespace, work: Any) -> int:

@@ -6,6 +6,7 @@ ended it.
 
 import asyncio
 import json
+import shlex
 import signal
 import sys
 import time
@@ -27,7 +28,7 @@ from reattach_chaos.cases.theatre import Bill, Theatre, theatre
 from reattach_chaos.checkers import EXIT_CODES, RunVerdict, coverage
 from reattach_chaos.demo.child import ChildFailed
 from reattach_chaos.report import Played, Suite, as_junit, as_text
-from reattach_chaos.schedules import Schedule, ScheduleError, Shrinking, dumps
+from reattach_chaos.schedules import Schedule, ScheduleError, Shrinking, dumps, to_json
 from reattach_chaos.toxiproxy.control import ToxiproxyError
 from reattach_mockserver.scenarios.errors import ScenarioError
 
@@ -77,7 +78,7 @@ def replay(word: str, options: Options) -> int:
 
     def again() -> Coroutine[Any, Any, int]:
         found = find(word)
-        return _replay(found, replace(options, bill=bill_of(found.schedule, options.bill)))
+        return _replay(found, word, replace(options, bill=bill_of(found.schedule, options.bill)))
 
     return _guarded(again)
 
@@ -106,13 +107,13 @@ def listed(*, as_json: bool) -> int:
     return 0
 
 
-def report(*, show: bool) -> int:
+def report(*, show: bool, as_json: bool = False) -> int:
     """Name the newest page, and open it where that is wanted."""
     page = newest_page()
     if page is None:
         _err("there is no page here; reattach chaos run writes one")
         return NOT_KNOWN
-    _out(str(page))
+    _out(json.dumps({"kind": "page", "page": str(page)}) if as_json else str(page))
     if show and not webbrowser.open(page.absolute().as_uri()):
         _err("no browser could be opened")
         return NOT_KNOWN
@@ -177,13 +178,14 @@ async def _run(options: Options) -> int:
     return suite.verdict.exit_code
 
 
-async def _replay(found: Saved, options: Options) -> int:
+async def _replay(found: Saved, word: str, options: Options) -> int:
     began = time.strftime("%Y-%m-%d %H:%M:%S")
     begun = time.monotonic()
     async with theatre(options.bill) as stage:
         _check(found.schedule, stage, options)
         case = await stage.player.play(_told(found.schedule, stage, options.bill))
         suite = _suite((case,), options, stage, time.monotonic() - begun, began, 1, [])
+        suite = replace(suite, again=_again(word) if case.verdict.word != "valid" else "")
     _tell(suite, "", options)
     return suite.verdict.exit_code
 
@@ -194,8 +196,7 @@ async def _shrink(found: Saved, options: Options) -> int:
         _check(found.schedule, stage, options)
         case = await stage.player.play(_told(found.schedule, stage, options.bill))
         if not case.verdict.broken:
-            _out(f"it does not fail any more: {case.verdict.sentence()}")
-            return EXIT_CODES[case.verdict.word]
+            return _tell_shrunk(case, f"it does not fail any more: {case.verdict.sentence()}", options)
         law = next(iter(case.verdict.broken))
         smallest = case
         search = Shrinking(case.schedule)
@@ -208,10 +209,20 @@ async def _shrink(found: Saved, options: Options) -> int:
                 smallest = tried
                 search.failed(schedule)
     kept = Folder(found.path.parent).save(smallest)
-    _out(kept.verdict.sentence())
-    _out(dumps(kept.schedule).rstrip())
-    _out(f"again: reattach chaos replay {kept.file}")
-    return 1
+    text = f"{kept.verdict.sentence()}\n{dumps(kept.schedule)}again: {_again(kept.file)}"
+    return _tell_shrunk(kept, text, options)
+
+
+def _tell_shrunk(case: Played, text: str, options: Options) -> int:
+    """Say what was found, with `--json` as a line of stdout; return the exit code."""
+    code = EXIT_CODES[case.verdict.word]
+    if not options.as_json:
+        _out(text)
+        return code
+    _err(text)
+    facts = {"kind": "shrunk", "schedule": to_json(case.schedule), "file": case.file, "exit": code}
+    _out(json.dumps({**_case_line(case), **facts}))
+    return code
 
 
 def _objection(schedule: Schedule, stage: Theatre, options: Options) -> str:
@@ -265,9 +276,13 @@ def _suite(
         seconds=seconds,
         began=began,
         versions={"reattach": version("reattach")},
-        again=f"reattach chaos replay {word}" if word else "",
+        again=_again(word) if word else "",
         notes=tuple(notes),
     )
+
+
+def _again(word: str) -> str:
+    return f"reattach chaos replay {shlex.quote(word)}"
 
 
 def _case_line(case: Played) -> dict[str, Any]:

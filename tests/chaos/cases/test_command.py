@@ -38,8 +38,13 @@ def test_a_wrong_client_is_found_saved_and_found_again(here, capsys):
     assert "fin-after-terminal   client mutant after-end" in capsys.readouterr().out
     assert cli.main(["chaos", "report"]) == 0
     assert capsys.readouterr().out.strip().endswith("index.html")
-    assert cli.main(["chaos", "replay", "fin-after-terminal", "-q", "--backend", "embedded"]) == 1
-    assert capsys.readouterr().out.startswith("INVALID: storm.")
+    assert cli.main(["chaos", "report", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["page"].endswith("index.html")
+    saved = (folder / "fin-after-terminal.json").rename(here / "my case.json")
+    assert cli.main(["chaos", "replay", saved.name, "-q", "--backend", "embedded"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("INVALID: storm.")
+    assert "again: reattach chaos replay 'my case.json' " in out, "where no id would find it"
 
 
 def test_a_failing_case_is_shrunk_to_the_one_fault_that_matters(here, capsys):
@@ -56,8 +61,12 @@ def test_a_failing_case_is_shrunk_to_the_one_fault_that_matters(here, capsys):
         Planned(fault=Fault.FIN, at=at(Place.BEFORE_BLANK_LINE, 1)),
     )
     (here / "right.json").write_text(dumps(faults(matters, client={"client": "mutant right"})))
-    assert cli.main(["chaos", "shrink", "right.json", "-q", "--backend", "embedded"]) == 0
-    assert capsys.readouterr().out.startswith("it does not fail any more: VALID.")
+    assert cli.main(["chaos", "shrink", "right.json", "-q", "--backend", "embedded", "--json"]) == 0
+    told = capsys.readouterr()
+    assert told.err.startswith("it does not fail any more: VALID.")
+    facts = json.loads(told.out)
+    assert (facts["kind"], facts["verdict"], facts["file"], facts["exit"]) == ("shrunk", "valid", "", 0)
+    assert loads(json.dumps(facts["schedule"])).faults == (matters,)
 
 
 def test_a_client_that_says_nothing_is_no_success(capsys):
