@@ -36,7 +36,7 @@ def faulty(model: Faulty) -> AgentWork:
 
 
 async def test_a_model_that_fails_is_asked_again(sites):
-    model = Faulty(ModelError("busy"), RuntimeError("socket /tmp/x"))
+    model = Faulty(ModelError("busy"), RuntimeError("socket /run/agent"))
     site = await sites(works={"agent": faulty(model)})
     run = await site.settled(ASK)
     assert (run["result"], model.asked) == ({"text": "Done."}, 3)
