@@ -58,6 +58,10 @@ class _Log:
         """The committed position."""
         return self.pruned + len(self.entries)
 
+    def last_gap(self) -> int:
+        """Return the position of the last gap among the entries, 0 if there is none."""
+        return max((at for at, element in enumerate(self.entries, self.pruned + 1) if "gap" in element), default=0)
+
     def after(self, position: int, limit: int) -> list[Entry]:
         """Return up to `limit` entries from `position` + 1 on."""
         begin = max(position, self.pruned)
@@ -212,6 +216,8 @@ class MemoryStore:
             log = self._logs[lease.run]
             again_to = max(log.row.again_to, log.position)
             del log.entries[mark.position - log.pruned :]
+            if log.incarnation_starts > mark.position:
+                log.incarnation_starts = log.last_gap()
             return self._change(lease.run, committed=mark, again_to=again_to)
 
     # retention ----------------------------------------------------------------------------------------------------

@@ -74,6 +74,17 @@ class BareContract:
         assert store.read(row.run, 0, 10) == []
         assert store.commit([events(lease, 1, 2)._replace(bare=True, prev=found.committed)]) == [None]
 
+    def test_a_gap_that_is_taken_back_ends_nothing(self, open_store: OpenStore) -> None:
+        """What stands before it is the newest again, back to the gap before."""
+        store = open_store()
+        row, lease, _ = begun(store)
+        store.commit([events(lease, 1, 2), gap(lease, 3), events(lease, 4, 4), gap(lease, 5)])
+        assert store.newest(row.run, 9) == []
+        store.rewind(lease, mark_at(4))
+        assert [entry.position for entry in open_store().newest(row.run, 9)] == [4]
+        store.rewind(lease, mark_at(2))
+        assert [entry.position for entry in open_store().newest(row.run, 9)] == [1, 2]
+
     def test_a_former_owner_rewinds_nothing(self, open_store: OpenStore) -> None:
         """Fenced like every write."""
         store = open_store()
