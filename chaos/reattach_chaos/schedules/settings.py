@@ -32,6 +32,8 @@ def drawn(fault: Fault, chance: random.Random) -> dict[str, Any]:
         case Fault.BUSY:
             status = chance.choice((429, 503))
             return {"status": status} | ({"retry_after_ms": chance.randrange(0, 500)} if chance.random() < 0.5 else {})
+        case Fault.TRICKLE:
+            return {"bytes": chance.choice((1, 10, 100, 100)), "delay_ms": 0}
         case Fault.SERVER_RESTART:
             return {"signal": chance.choice(("term", "kill"))}
         case Fault.NO_ROUTE:

@@ -6,7 +6,7 @@ often.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from reattach_chaos.schedules.fault import Fault
@@ -22,8 +22,10 @@ MOST_FAULTS = 4
 _WEIGHTS = {
     "soak": {Fault.FIN: 6, Fault.RST: 6, Fault.STALL: 2, Fault.KILL: 3},
     "sim": {Fault.FIN: 4, Fault.RST: 4, Fault.STALL: 3, Fault.KILL: 6, Fault.STORE_FAILURE: 4, Fault.SERVER_RESTART: 3,
-            Fault.NEW_EPOCH: 2, Fault.EXPIRE: 2, Fault.SUSPEND: 2},
+            Fault.NEW_EPOCH: 2, Fault.EXPIRE: 2, Fault.SUSPEND: 2, Fault.DUPLICATE: 3,
+            Fault.EARLY_END: 2},
 }  # fmt: skip
+_HOW_MANY = {"soak": (1, 1, 1, 1), "sim": (6, 4, 1, 1)}
 _ROUTE_WEIGHTS = (2, 12, 2, 1, 1, 1)
 _NOT_SOAK = frozenset({Fault.NO_ROUTE, Fault.SUSPEND})
 
@@ -50,9 +52,14 @@ def drawn_schedule(
     """Return the schedule of a seed."""
     chance = random.Random(seed)
     faults: list[Planned] = []
+    # Most simulated cases are about one run or two: short ones find as much each, and there are more of them in a second.
+    runs = list(range(1, len(shape.runs) + 1))
+    if sample == "sim":
+        begin = chance.choices(runs, range(len(runs), 0, -1))[0]
+        runs = runs[begin - 1 : chance.randint(begin, len(runs))] if chance.random() < 0.3 else [begin]
     streams = dict.fromkeys(range(1, len(shape.runs) + 1), 0)  # the how manyth stream of a run is cut next
-    for _ in range(chance.randint(1, MOST_FAULTS)):
-        planned = drawn_fault(chance, sample, shape, streams)
+    for _ in range(chance.choices(range(1, MOST_FAULTS + 1), _HOW_MANY[sample])[0]):
+        planned = drawn_fault(chance, sample, shape, streams, runs)
         multiplicity = chance.choices((Multiplicity.ONCE, chance.choice(possible(planned))), (3, 1))[0]
         faults += multiplied(planned, multiplicity, shape)
         if planned.route == "stream":
@@ -61,7 +68,7 @@ def drawn_schedule(
 
 
 def drawn_fault(
-    chance: random.Random, sample: Literal["soak", "sim"], shape: Shape, streams: dict[int, int]
+    chance: random.Random, sample: Literal["soak", "sim"], shape: Shape, streams: dict[int, int], runs: Sequence[int]
 ) -> Planned:
     """Return one fault by chance.
 
@@ -70,6 +77,7 @@ def drawn_fault(
         sample: Which weights.
         shape: The runs.
         streams: For each run, how many of its streams are taken by earlier faults: a cut comes on the next one.
+        runs: The runs that one of which it concerns.
     """
     kinds = [fault for fault in Fault if sample == "sim" or fault not in _NOT_SOAK]
     fault = chance.choices(kinds, [_WEIGHTS[sample].get(each, 1) for each in kinds])[0]
@@ -77,7 +85,7 @@ def drawn_fault(
     if not places(fault, route) or (places(fault, None) and chance.random() < 0.5):
         route = None if places(fault, None) else "stream"
     place = chance.choice(places(fault, route))
-    run = chance.randint(1, len(shape.runs))
+    run = chance.choice(runs)
     event = chance.randint(1, len(shape.runs[run - 1])) if place.of_event else None
     return Planned(
         fault=fault,

@@ -1,4 +1,4 @@
-"""The simulation: client, server, network, disk and clock in one event loop; some tens of schedules a second.
+"""The simulation: client, server, network, disk and clock in one event loop; about a hundred schedules a second of one core.
 
     from reattach_chaos.sim import play_simulated, volume
 

@@ -7,10 +7,12 @@ A kill at "received" comes just before the commit of the event, one at "committe
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from reattach.testing import Disk, MortalStore
+from reattach.stores.base import StoreFailed
+from reattach.testing import Disk
 from reattach_chaos.history import Applied, Committed, Died, Store
 from reattach_chaos.schedules.fault import Fault
 from reattach_chaos.schedules.place import Place
+from reattach_chaos.sim.journal import Process, gone
 from reattach_chaos.sim.plans import Plan, Plans
 from reattach_chaos.sim.scribe import Scribe
 
@@ -18,7 +20,7 @@ MOST_LOOKS = 100
 """Reads in a row that find nothing; a client looks once to see that nothing is there, and then waits to be told."""
 
 
-class Door(MortalStore):
+class Door(Process):
     """A store of one process.
 
     Args:
@@ -92,8 +94,8 @@ class Door(MortalStore):
     def commit(self, writes: Sequence[Any]) -> list[Any]:
         """See `Store.commit`."""
         if not self.alive:
-            return super().commit(writes)
-        told = [(self.inner.row(each.run).run_id or "", each.mark) for each in writes if each.mark != each.prev]
+            raise gone()
+        told = [(self.journal.row(each.run).run_id or "", each.mark) for each in writes if each.mark != each.prev]
         for run_id, mark in told:
             self.meet(Place.RECEIVED, run_id, mark.sequence)
         full = next((plan for plan in self._armed if not _lag(plan)), None)
@@ -101,8 +103,10 @@ class Door(MortalStore):
             self._armed.remove(full)
             self._plans.fire(full)
             self._scribe.write(Store, did="failed", reason="no space left on device")
-            self.fail("commit")
-        refusals = super().commit(writes)
+            raise StoreFailed("no space left on device")
+        if not self.alive:
+            raise gone()
+        refusals = self.journal.commit(writes)
         if all(each is None for each in refusals):
             for run_id, mark in told:
                 if mark.cursor is not None:
@@ -112,7 +116,9 @@ class Door(MortalStore):
 
     def read(self, run: int, after: int, limit: int) -> list[Any]:
         """See `Store.read`."""
-        found = super().read(run, after, limit)
+        if not self.alive:
+            raise gone()
+        found = self.journal.read(run, after, limit)
         self._looks = 0 if found else self._looks + 1
         if self._looks > MOST_LOOKS:
             self._looks = 0
@@ -121,18 +127,21 @@ class Door(MortalStore):
 
     def note(self, lease: Any, position: int) -> None:
         """See `Store.note`."""
-        super().note(lease, position)
-        self._applied(lease, position)
+        if self.alive:
+            self.journal.note(lease, position)
+            self._applied(lease, position)
 
     def mark(self, lease: Any, position: int) -> None:
         """See `Store.mark`."""
-        super().mark(lease, position)
+        if not self.alive:
+            raise gone()
+        self.journal.mark(lease, position)
         self._applied(lease, position)
 
     def _applied(self, lease: Any, position: int) -> None:
-        if not self.alive or not position:
+        if not position:
             return
-        run_id = self.inner.row(lease.run).run_id or ""
+        run_id = self.journal.row(lease.run).run_id or ""
         event = self._shown.get((run_id, position))
         if event is not None:
             self._scribe.write(Applied, run=run_id, id=event)

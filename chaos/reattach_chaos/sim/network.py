@@ -8,15 +8,17 @@ from collections import Counter
 from functools import partial
 from typing import NamedTuple
 
-from reattach.testing import Body, CallAnswer, Sent, VirtualClock, frames, refused
+from reattach.testing import CallAnswer, frames, refused
 from reattach_chaos.history import Close, Connect, Head, Request, Resume, bytes_sha256
 from reattach_chaos.schedules.fault import Fault
 from reattach_chaos.schedules.place import Place
+from reattach_chaos.sim.clock import SimClock
 from reattach_chaos.sim.plans import Plan, Plans
 from reattach_chaos.sim.runs import NUMBERS, SimRun
 from reattach_chaos.sim.scribe import Scribe
 from reattach_chaos.sim.site import Site
-from reattach_chaos.sim.stream import Pace, SimBody
+from reattach_chaos.sim.stream import Pace
+from reattach_chaos.sim.wire import Sent, SimBody
 
 CONNECT_S = 3.0
 """The network's own limit: a request without any answer is given up then."""
@@ -54,7 +56,7 @@ class Network:
         site: What is at its end.
     """
 
-    def __init__(self, clock: VirtualClock, plans: Plans, scribe: Scribe, site: Site) -> None:
+    def __init__(self, clock: SimClock, plans: Plans, scribe: Scribe, site: Site) -> None:
         self._clock = clock
         self._plans = plans
         self._scribe = scribe
@@ -164,19 +166,19 @@ class Network:
             return True
         return False
 
-    def cut_at_once(self, plan: Plan, conn: int, run_id: str) -> Body:
+    def cut_at_once(self, plan: Plan, conn: int, run_id: str) -> SimBody:
         """Return the body of an answer that ends behind its head."""
         match plan.planned.fault:
             case Fault.STALL | Fault.HALF_OPEN:
                 return self.hears(conn, run_id)
             case Fault.EARLY_END:
                 self.close(conn, run_id, "gate")
-                return Body().fin()
+                return SimBody().fin()
             case _:
                 self.close(conn, run_id, "gate")
-                return Body().reset()
+                return SimBody().reset()
 
-    def hears(self, conn: int, run_id: str | None) -> Body:
+    def hears(self, conn: int, run_id: str | None) -> SimBody:
         """Return a body on which nothing comes; its close by the client is written down."""
         body = SimBody()
         body.hung_up = partial(self.close, conn, run_id, "client")

@@ -9,11 +9,12 @@ import random
 from typing import Any, NamedTuple
 
 from reattach.testing.model_run import ModelRun
+from reattach_chaos.schedules import Schedule
 
 WORDS = "a Ü€🙂 "
 """In every payload, so that a cut in a character of 2, 3 or 4 bytes finds one in every event."""
 ACTION = {"id": "act_1", "kind": "approval", "thread": None, "tool": "refund", "arguments": {"note": WORDS}}
-DELAYS = (0.0, 0.0, 0.0, 0.0, 0.1, 0.7, 5.0)
+DELAYS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.7, 5.0)
 
 
 class Step(NamedTuple):
@@ -40,6 +41,21 @@ STORY: dict[int, tuple[tuple[str, dict[str, Any]], ...]] = {
     3: (("run.failed", {"problem": {"code": "bank_closed", "message": WORDS}}),),
 }
 """What each run's script appends behind `run.created`."""
+
+_CASTS = ((1,), (2,), (1, 2), (2, 3), (1, 2, 3))
+"""The runs that a case may have; the third is made by the answer to the second's pause."""
+
+
+def cast(schedule: Schedule, chance: random.Random) -> tuple[int, ...]:
+    """Return the numbers of the runs that are played: those that a fault concerns, and seldom more. Without a fault it is all."""
+    needed: set[int] = set()
+    for planned in schedule.faults:
+        needed |= {2, 3} if planned.route == "answer" else {planned.at.run}
+        if planned.at.run == 3:
+            needed.add(2)
+    enough = [each for each in _CASTS if needed and needed <= set(each)] or [_CASTS[-1]]
+    return chance.choices(enough, [6] + [1] * (len(enough) - 1))[0]
+
 
 NUMBERS = {"k1": 1, "k2": 2}
 """The keys of the runs that are started; the third is an answer's."""

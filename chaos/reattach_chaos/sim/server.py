@@ -14,20 +14,20 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import anyio
 
-from reattach.testing import CallAnswer, Sent, StreamAnswer, VirtualClock, Wire, frames, refused, told
+from reattach.testing import CallAnswer, frames, refused, told
 from reattach.testing.acting import Acting, body_of, settle_pauses
-from reattach.testing.answers import as_stream
 from reattach_chaos.history import Close, Head, Received, Resume, ResumeOk, ResumeRejected, Snapshot, Status
 from reattach_chaos.schedules.fault import Fault
 from reattach_chaos.schedules.place import Place
+from reattach_chaos.sim.clock import SimClock
 from reattach_chaos.sim.network import Network, loss
 from reattach_chaos.sim.plans import Plans
 from reattach_chaos.sim.runs import NUMBERS, SimRun, Step
 from reattach_chaos.sim.scribe import Scribe
 from reattach_chaos.sim.site import Site
 from reattach_chaos.sim.stream import SimStream
+from reattach_chaos.sim.wire import Opening, Sent, SimBody, SimWire, finite
 
-URL = "http://sim.test"
 _RUN = re.compile(r"/v1/runs/([^/?]+)(/events|/snapshot|/cancel)?\Z")
 _SESSION = re.compile(r"/v1/sessions/([^/]+)/runs\Z")
 _CURSOR = re.compile(r"(e[0-9]+)\.(0|[1-9][0-9]*)\Z")
@@ -45,8 +45,8 @@ class SimServer:
         crlf: Streams end their lines with CR LF.
     """
 
-    def __init__(self, clock: VirtualClock, plans: Plans, scribe: Scribe, chance: random.Random, *, crlf: bool) -> None:
-        self.wire = Wire(clock=clock, server=self)
+    def __init__(self, clock: SimClock, plans: Plans, scribe: Scribe, chance: random.Random, *, crlf: bool) -> None:
+        self.wire = SimWire(clock, self)
         self.site = Site(clock, plans, scribe, chance)
         self._runs = self.site.runs
         self._network = Network(clock, plans, scribe, self.site)
@@ -58,16 +58,14 @@ class SimServer:
 
     # requests ---------------------------------------------------------------------------------------------------------
 
-    def answer_stream(self, sent: Sent) -> StreamAnswer:
+    def answer_stream(self, sent: Sent) -> Opening:
         """Answer an attach."""
         match = _RUN.match(sent.path.partition("?")[0])
         run_id = match[1] if match else ""
         run = self._runs.get(run_id)
         conn, due, pace, early = self._network.arrives(sent, "stream", run, run_id)
         if early is not None:
-            return StreamAnswer(
-                delay=early.delay, lost=early.lost, definite=early.definite, body=self._network.hears(conn, run_id)
-            )
+            return finite(early, self._network.hears(conn, run_id))
         self._scribe.write(Resume, run=run_id, conn=conn, after=sent.after)
         wrong = self._network.instead(due, conn, run_id)
         if wrong is not None:
@@ -80,19 +78,19 @@ class SimServer:
         if run.settled and place == run.last:
             self._scribe.write(Head, run=run_id, conn=conn, route="stream", status=204)
             self._scribe.write(Close, run=run_id, conn=conn, by="server")
-            return StreamAnswer(status=204, headers={}, delay=pace.delay)
+            return Opening(SimBody(), 204, {}, pace.delay)
         self._scribe.write(Head, run=run_id, conn=conn, route="stream", status=200, media="text/event-stream")
         self._scribe.write(ResumeOk, run=run_id, conn=conn, cursor=sent.after, epoch=run.epoch, head=run.last)
         cut = next((plan for plan in due if plan.place is Place.AFTER_HEAD), None)
         if cut is not None and not self._network.after_head(cut, run):
             self._plans.fire(cut, run=run_id, conn=conn)
-            return StreamAnswer(body=self._network.cut_at_once(cut, conn, run_id), delay=pace.delay)
+            return Opening(self._network.cut_at_once(cut, conn, run_id), delay=pace.delay)
         stream = SimStream(
             self._clock, run, place, conn, due, self._plans, self._scribe, self.site, pace, crlf=self._crlf
         )  # fmt: skip
         if not stream.over:
             self.site.streams.append(stream)
-        return StreamAnswer(body=stream.body, delay=pace.delay)
+        return Opening(stream.body, delay=pace.delay)
 
     def answer_call(self, sent: Sent) -> Any:
         """Answer a finite call; a long poll when it is time."""
@@ -129,13 +127,13 @@ class SimServer:
         self._network.close(conn, run_id, "server")
         return CallAnswer(status=answer.status, headers=answer.headers, body=answer.body, delay=pace.delay)
 
-    def _rejected(self, answer: CallAnswer, conn: int, run_id: str) -> StreamAnswer:
+    def _rejected(self, answer: CallAnswer, conn: int, run_id: str) -> Opening:
         """Return a refusal of an attach; its head is written unless a fault's was."""
         if answer.status >= 400:
             code = json.loads(answer.body).get("code", "") if answer.body else ""
             self._scribe.write(ResumeRejected, run=run_id, conn=conn, status=answer.status, code=code)
         self._network.close(conn, run_id, "server")
-        return as_stream(answer)
+        return finite(answer)
 
     # inside: the protocol ---------------------------------------------------------------------------------------------
 

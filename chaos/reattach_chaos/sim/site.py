@@ -9,11 +9,11 @@ from functools import partial
 
 import anyio
 
-from reattach.testing import VirtualClock
 from reattach.testing.acting import body_of, resolve
 from reattach_chaos.history import Created, Logged, Server, Status, content_sha256
 from reattach_chaos.schedules.fault import Fault
 from reattach_chaos.schedules.place import Place
+from reattach_chaos.sim.clock import SimClock
 from reattach_chaos.sim.plans import Plan, Plans
 from reattach_chaos.sim.runs import STORY, SimRun, Step, script
 from reattach_chaos.sim.scribe import Scribe
@@ -34,7 +34,7 @@ class Site:
         chance: Where the times of events come from.
     """
 
-    def __init__(self, clock: VirtualClock, plans: Plans, scribe: Scribe, chance: random.Random) -> None:
+    def __init__(self, clock: SimClock, plans: Plans, scribe: Scribe, chance: random.Random) -> None:
         self.runs: dict[str, SimRun] = {}
         self.asleep = 0.0
         """Seconds that the machine has slept."""

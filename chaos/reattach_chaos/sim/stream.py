@@ -4,18 +4,19 @@ The positions are the schedule's own: they lie in the bytes that this file makes
 this connection (a restart, a new epoch, retention, a sleep) is the server's.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from reattach.testing import Body, VirtualClock, frames
+from reattach.testing import frames
 from reattach.testing.model_run import Logged
 from reattach_chaos.history import Close, Heartbeat, Received
 from reattach_chaos.schedules.fault import Fault
 from reattach_chaos.schedules.place import IN_EVENT, Place
+from reattach_chaos.sim.clock import SimClock
 from reattach_chaos.sim.plans import Plan, Plans
 from reattach_chaos.sim.runs import SimRun
 from reattach_chaos.sim.scribe import Scribe
+from reattach_chaos.sim.wire import SimBody
 
 HEARTBEAT_MS = 2_000
 IDLE_S = 1.0
@@ -28,21 +29,6 @@ class Beyond(Protocol):
     def strike(self, plan: Plan, run: SimRun) -> bool:
         """Do it; False where it is nothing of the server's."""
         ...
-
-
-class SimBody(Body):
-    """A body that tells when the client closes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.hung_up: Callable[[], None] | None = None
-
-    def hang_up(self) -> None:
-        """The client closed the connection."""
-        super().hang_up()
-        told, self.hung_up = self.hung_up, None
-        if told is not None:
-            told()
 
 
 class Pace:
@@ -83,7 +69,7 @@ class SimStream:
 
     def __init__(
         self,
-        clock: VirtualClock,
+        clock: SimClock,
         run: SimRun,
         sequence: int,
         conn: int,

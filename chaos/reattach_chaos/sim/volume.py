@@ -3,7 +3,6 @@
 What a history holds is dropped once it is judged; the failing ones are kept as schedules, which say all.
 """
 
-import asyncio
 import gc
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -72,23 +71,20 @@ def simulate(
     """Play schedules and judge each; see `volume`."""
     found = Volume()
 
-    async def all_of() -> None:
-        for schedule in schedules:
-            history = await play(schedule, step=step)
-            verdict = judge(history)
-            _count(found, schedule, history, verdict)
-            if told is not None:
-                told(schedule, history, verdict)
-            if len(found.invalid) >= most:
-                return
-            if found.played % COLLECT_EVERY == 0:
-                gc.collect()
-
     collected = gc.isenabled()
     gc.disable()
     try:
         with quietly():
-            asyncio.run(all_of())
+            for schedule in schedules:
+                history = play(schedule, step=step)
+                verdict = judge(history)
+                _count(found, schedule, history, verdict)
+                if told is not None:
+                    told(schedule, history, verdict)
+                if len(found.invalid) >= most:
+                    break
+                if found.played % COLLECT_EVERY == 0:
+                    gc.collect()
     finally:
         if collected:
             gc.enable()

@@ -11,7 +11,7 @@ from reattach_chaos.history import History
 from reattach_chaos.schedules import Fault, Planned, Schedule, at
 from reattach_chaos.sim import play_simulated, volume
 
-MOST = 200
+MOST = 500
 CORES = {
     "no dedupe": (MUTANTS["no dedupe"], {"I2", "I3"}),
     "inclusive cursor": (MUTANTS["inclusive cursor"], {"I2"}),
