@@ -41,7 +41,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     add_flags(parser, top=True)
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     name = next((word for word in words if not word.startswith("-")), None)
-    added = {each.name: each for each in entry_points(group=GROUP)}
+    # Whatever is installed is searched for them: our own commands start without it.
+    added = {} if name in BUILT_IN else {each.name: each for each in entry_points(group=GROUP)}
     if name in BUILT_IN:
         importlib.import_module(f"reattach.cli.{name}").add(subparsers)
     elif name in added:
