@@ -30,6 +30,7 @@ ENDS = {
     "failure": "failed",
     "cancelled": "cancelled",
     "session-approval": "requires_action",
+    "canonical": "requires_action",
 }
 
 

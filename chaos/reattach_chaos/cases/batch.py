@@ -10,7 +10,7 @@ from reattach_chaos.schedules import Schedule
 async def batch(
     schedules: Sequence[Schedule],
     play: Callable[[Schedule], Awaitable[Played]],
-    done: Callable[[Played], None],
+    done: Callable[[Played], Played],
     *,
     jobs: int,
     fail_fast: bool = False,
@@ -20,7 +20,7 @@ async def batch(
     Args:
         schedules: What is played.
         play: Plays one.
-        done: Told of each as it ends.
+        done: Told of each as it ends; returns what is kept of it: many histories would fill the memory.
         jobs: So many at a time.
         fail_fast: Begin no more after the first that is not valid; those that are being played are played to their ends.
 
@@ -34,8 +34,8 @@ async def batch(
     async def work() -> None:
         while not enough.is_set() and (following := next(waiting, None)) is not None:
             place, schedule = following
-            found[place] = case = await play(schedule)
-            done(case)
+            case = await play(schedule)
+            found[place] = done(case)
             if fail_fast and case.verdict.word != "valid":
                 enough.set()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from reattach_chaos.cases.process import BornProcess, Process, ShellProcess
+from reattach_chaos.cases.workers import Workers
 from reattach_chaos.schedules.schedule import Route
 
 Mode = Literal["follow", "start"]
@@ -34,6 +35,7 @@ class Errand:
         timeout_s: When it will be ended.
         heartbeat_s: What the server keeps.
         case: The case's id.
+        used: A process of ours will do that was another case's client before: there are thousands of them.
     """
 
     task: Task
@@ -49,6 +51,7 @@ class Errand:
     timeout_s: float
     heartbeat_s: float
     case: str
+    used: bool = False
 
     def env(self, attempt: int) -> dict[str, str]:
         """Return the environment: ours, and the contract's."""
@@ -126,14 +129,16 @@ class OwnClient:
 
     Args:
         nursery: Where it is born.
+        workers: Processes that are one client after the other.
     """
 
     name = "reattach"
     marks = True
     routes: frozenset[Route] = frozenset({"create", "stream", "status", "list", "cancel", "answer"})
 
-    def __init__(self, nursery: Path) -> None:
+    def __init__(self, nursery: Path, workers: Workers) -> None:
         self._nursery = nursery
+        self._workers = workers
 
     def steps(self, errand: Errand) -> int:
         """Two where a command does something, and another shows the run."""
@@ -141,8 +146,11 @@ class OwnClient:
 
     async def start(self, errand: Errand, step: int, attempt: int) -> Process:
         """See the seam."""
-        module, words = self._words(errand)[step]
-        return await BornProcess.bear(self._nursery, module, words, errand.env(attempt), errand.state.parent / "stderr")
+        (module, words), env = self._words(errand)[step], errand.env(attempt)
+        stderr = errand.state.parent / "stderr"
+        if errand.used:
+            return await self._workers.start(module, words, env, stderr)
+        return await BornProcess.bear(self._nursery, module, words, env, stderr)
 
     def _words(self, errand: Errand) -> list[tuple[str, list[str]]]:
         url, run, journal = errand.url, errand.run, str(errand.state / "j.db")

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 import webbrowser
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -19,14 +20,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reattach_chaos.cases.batch import batch
+from reattach_chaos.cases.bytewise import every_byte
 from reattach_chaos.cases.control import ServerTrouble
 from reattach_chaos.cases.errands import objection_to
 from reattach_chaos.cases.folder import Folder, NoSuchCase, Saved, find, newest_page, of_seed, saved
 from reattach_chaos.cases.progress import Progress
 from reattach_chaos.cases.sample import Wanted, choose
 from reattach_chaos.cases.theatre import Bill, Theatre, theatre
-from reattach_chaos.checkers import EXIT_CODES, RunVerdict, coverage
+from reattach_chaos.checkers import EXIT_CODES, Coverage, RunVerdict, Tally, coverage
 from reattach_chaos.demo.child import ChildFailed
+from reattach_chaos.history import History
 from reattach_chaos.report import Played, Suite, as_junit, as_text
 from reattach_chaos.schedules import Schedule, ScheduleError, Shrinking, dumps, to_json
 from reattach_chaos.toxiproxy.control import ToxiproxyError
@@ -34,6 +37,8 @@ from reattach_mockserver.scenarios.errors import ScenarioError
 
 NOT_KNOWN, USAGE, INTERRUPTED, TERMINATED = 3, 64, 130, 143
 SHRINK_TRIES = 100
+HISTORIES = 100
+"""So many of the cases that are not valid are kept with all that was seen; the report leads with one of the first."""
 SESSION = "session"
 """What a schedule calls the session of three runs that is played where no scenario is named."""
 CLIENT_SETTINGS, SERVER_SETTINGS = frozenset({"client", "mode"}), frozenset({"target", "scenario"})
@@ -153,24 +158,31 @@ def bill_of(schedule: Schedule, given: Bill) -> Bill:
 async def _run(options: Options) -> int:
     began = time.strftime("%Y-%m-%d %H:%M:%S")
     async with theatre(options.bill) as stage:
-        chosen = choose(
-            options.wanted, stage.session, stage.client, options.bill.mode, options.bill.scenario or SESSION
-        )
+        bill, scenario = options.bill, options.bill.scenario or SESSION
+        cuts = await every_byte(stage, bill, scenario) if options.wanted.sample == "full" else None
+        chosen = choose(options.wanted, stage.session, stage.client, bill.mode, scenario, cuts)
         folder = Folder(options.out) if options.out else of_seed(options.bill.seed)
         told = [_told(each, stage, options.bill) for each in chosen.schedules]
         progress = Progress(len(told), None if options.quiet else sys.stderr)
-        kept: dict[str, Played] = {}
+        tally, kept = Tally(), Counter[str]()
 
-        def done(case: Played) -> None:
+        def done(case: Played) -> Played:
             progress.played(case)
-            kept[case.id] = folder.save(case) if case.verdict.word != "valid" else case
+            tally.add(case.history)
+            word = case.verdict.word
             if options.as_json:
                 _out(json.dumps(_case_line(case)))
+            if word != "valid":
+                case = folder.save(case)
+                kept[word] += 1
+            return case if 0 < kept[word] <= HISTORIES else replace(case, history=History([]))
 
-        cases = await batch(told, stage.player.play, done, jobs=options.jobs, fail_fast=options.fail_fast)
+        played = await batch(told, stage.player.play, done, jobs=options.jobs, fail_fast=options.fail_fast)
         progress.end()
-        played = tuple(kept[case.id] for case in cases)
-        suite = _suite(played, options, stage, progress.seconds, began, len(told), chosen.notes())
+        notes = chosen.notes()
+        if options.wanted.sample == "full" and cuts is None:
+            notes.append("The cuts at every byte are left out: a client that starts its run never gets the same bytes.")
+        suite = _suite(tuple(played), tally.coverage(), options, stage, progress.seconds, began, len(told), notes)
     page = folder.report(suite)
     if options.junit is not None:
         options.junit.write_text(as_junit(suite), encoding="utf-8")
@@ -184,7 +196,7 @@ async def _replay(found: Saved, word: str, options: Options) -> int:
     async with theatre(options.bill) as stage:
         _check(found.schedule, stage, options)
         case = await stage.player.play(_told(found.schedule, stage, options.bill))
-        suite = _suite((case,), options, stage, time.monotonic() - begun, began, 1, [])
+        suite = _suite((case,), coverage([case.history]), options, stage, time.monotonic() - begun, began, 1, [])
         suite = replace(suite, again=_again(word) if case.verdict.word != "valid" else "")
     _tell(suite, "", options)
     return suite.verdict.exit_code
@@ -249,6 +261,7 @@ def _told(schedule: Schedule, stage: Theatre, bill: Bill) -> Schedule:
 
 def _suite(
     played: tuple[Played, ...],
+    seen: Coverage,
     options: Options,
     stage: Theatre,
     seconds: float,
@@ -258,7 +271,7 @@ def _suite(
 ) -> Suite:
     verdict = RunVerdict(
         cases=tuple(case.verdict for case in played),
-        coverage=coverage(case.history for case in played),
+        coverage=seen,
         require_coverage=options.require_coverage,
     )
     leading = verdict.first

@@ -120,8 +120,8 @@ class Control:
                 texts = raw_events(page)
                 epoch = str(told.get("epoch") or "")
                 events += [_event(text, epoch, run) for text in texts]
-                if not texts:
-                    return events
+                if not texts or events[-1].logged.sequence == told.get("last_sequence"):
+                    return events  # the run has settled before: nothing follows
                 following = f"{path}&after={quote(told['next'], safe='')}"
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ServerTrouble(f"the log of run {run} cannot be read: {error!r}") from error

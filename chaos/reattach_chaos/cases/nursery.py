@@ -15,20 +15,23 @@ import gc
 import importlib
 import json
 import os
-import pkgutil
 import select
 import signal
 import socket
 import sys
-from types import ModuleType
 from typing import Any, NoReturn
 
 import reattach
+from reattach_chaos.cases.order import EXITED, read_order
+from reattach_chaos.preload import import_all
 from reattach_chaos.socket_path import short
 
-MODULES = ("reattach.cli", "reattach_chaos.cases.lister", "reattach_chaos.mutants.__main__")
-ORDER_S = 5.0  # it is sent with the connection
-EXITED = "\x00exited "
+MODULES = (
+    "reattach.cli",
+    "reattach_chaos.cases.lister",
+    "reattach_chaos.mutants.__main__",
+    "reattach_chaos.cases.worker",
+)
 SIGNALS = {b"term\n": signal.SIGTERM, b"kill\n": signal.SIGKILL}
 
 
@@ -36,7 +39,7 @@ def main() -> int:
     """Fork until stdin ends; return the exit code."""
     for module in MODULES:
         importlib.import_module(module)
-    _import_all(reattach)
+    import_all(reattach)
     gc.freeze()  # a collection in a client would copy the pages that it shares with us
     woken, waking = socket.socketpair()
     for end in (woken, waking):
@@ -66,7 +69,7 @@ def main() -> int:
             if listener in ready:
                 connection, _ = listener.accept()
                 # Read by us: what follows on the connection is for us, too.
-                order = _order(connection)
+                order = read_order(connection)
                 pid = os.fork() if order is not None else 0
                 if pid == 0 and order is not None:
                     signal.set_wakeup_fd(-1)
@@ -76,14 +79,6 @@ def main() -> int:
                     _live(connection, order)
                 if pid:
                     living[pid] = connection
-
-
-def _import_all(package: ModuleType) -> None:
-    """Import what the package would import at its first use, the libraries below it too."""
-    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        # What an extra is missing for is not used by a client either.
-        with contextlib.suppress(ImportError):
-            importlib.import_module(found.name)
 
 
 def _bury(living: dict[int, socket.socket]) -> None:
@@ -110,20 +105,6 @@ def _signal(pid: int, number: signal.Signals) -> None:
         # It may not have made its group yet.
         os.kill(pid, number)
         os.killpg(pid, number)
-
-
-def _order(connection: socket.socket) -> dict[str, Any] | None:
-    """Read one line; None, and the connection closed, where none comes."""
-    connection.settimeout(ORDER_S)
-    line = b""
-    with contextlib.suppress(OSError, ValueError):
-        while not line.endswith(b"\n") and (data := connection.recv(1 << 20)):
-            line += data
-        order: dict[str, Any] = json.loads(line)
-        connection.settimeout(None)
-        return order
-    connection.close()
-    return None
 
 
 def _live(connection: socket.socket, order: dict[str, Any]) -> NoReturn:

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -26,9 +26,10 @@ from reattach_chaos.cases.terms import FLOOR_MS, GIVE_UP_MS, Terms
 from reattach_chaos.checkers import judge
 from reattach_chaos.gate import Gate
 from reattach_chaos.gate.actuators import Actuator
+from reattach_chaos.gate.offsets import Boundary
 from reattach_chaos.history import Case, Counts, Created, CutPlanned, Effect, History, Other, Recorder, Status, Terminal
 from reattach_chaos.report import Played
-from reattach_chaos.schedules import Schedule
+from reattach_chaos.schedules import Place, Schedule
 from reattach_chaos.toxiproxy.control import ToxiproxyError
 
 TRIES = 3
@@ -50,6 +51,7 @@ class Stage:
         terms: What it is held to.
         token: Returns a case's token.
         actuator: Returns who ends a case's connections.
+        sessions: Others that are played, by the scenario that a schedule names.
     """
 
     http: httpx.AsyncClient
@@ -61,6 +63,13 @@ class Stage:
     terms: Terms
     token: Callable[[], str]
     actuator: Callable[[], AbstractAsyncContextManager[Actuator]]
+    sessions: dict[str, Session] = field(default_factory=dict)
+
+    def session_of(self, schedule: Schedule) -> Session:
+        """Return what a schedule is about."""
+        return (
+            self.sessions.get(schedule.scenario, self.session) if isinstance(schedule.scenario, str) else self.session
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +99,17 @@ class Player:
                 return case
         return await self._once(schedule)
 
-    async def _once(self, schedule: Schedule) -> Played:
+    async def clean(self, schedule: Schedule) -> tuple[Played, list[Boundary]]:
+        """Play a case once; return it, and every place of its streams that was passed."""
+        notes: list[Boundary] = []
+        return await self._once(schedule, notes), notes
+
+    async def _once(self, schedule: Schedule, notes: list[Boundary] | None = None) -> Played:
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="reattach-chaos-"))
         recorder = Recorder()
         trouble = ""
         try:
-            await self._play(schedule, recorder, folder)
+            await self._play(schedule, recorder, folder, notes)
         except (ServerTrouble, ToxiproxyError, OSError) as error:
             trouble = str(error)
         finally:
@@ -111,12 +125,12 @@ class Player:
         """Return a hand at the server with this token."""
         return Control(self.stage.http, self.stage.url, token, self.stage.admin_url)
 
-    async def _play(self, schedule: Schedule, recorder: Recorder, folder: Path) -> None:
-        stage = self.stage
+    async def _play(self, schedule: Schedule, recorder: Recorder, folder: Path, notes: list[Boundary] | None) -> None:
+        stage, session = self.stage, self.stage.session_of(schedule)
         token, before = stage.token(), self._number
         control = self.control(token)
-        parts = parts_of(schedule, stage.session, stage.mode)
-        recorder.record(self._case(schedule, parts))
+        parts = parts_of(schedule, session, stage.mode)
+        recorder.record(self._case(schedule, session, parts))
         for number, planned in enumerate(schedule.faults, 1):
             if planned.route is None:
                 recorder.record(
@@ -125,16 +139,18 @@ class Player:
                         fault=planned.fault.value,
                         position=planned.at.place.value,
                         phase=planned.phase,
-                        event_kind=stage.session.shape.kind(planned.at.run, planned.at.event or 0) or "",
+                        event_kind=session.shape.kind(planned.at.run, planned.at.event or 0) or "",
                         sequence=planned.at.event,
                     )
                 )
-        chains = [await self._made(control, part, f"{schedule.id}-{place}") for place, part in enumerate(parts)]
+        chains = [
+            await self._made(control, session, part, f"{schedule.id}-{place}") for place, part in enumerate(parts)
+        ]
         upstream = urlsplit(stage.url)
         address = (upstream.hostname or "127.0.0.1", upstream.port or 80)
         async with (
             stage.actuator() as actuator,
-            Gate(address, schedule, recorder, actuator, shape=stage.session.shape) as gate,
+            Gate(address, schedule, recorder, actuator, shape=session.shape, notes=notes is not None) as gate,
         ):
             running = Running(stage.client, recorder, gate, schedule, stage.terms.timeout_s)
             gate.name_runs(*names_of(chains, schedule))
@@ -146,10 +162,12 @@ class Player:
                 await running.errand(self._errand(schedule, place, chain, gate.url, token, state), chain.part.run)
                 if running.timed_out:
                     break
-        await self._read(control, recorder, chains, before)
+            if notes is not None:
+                notes += gate.boundaries
+        await self._read(control, recorder, session, chains, before)
 
-    def _case(self, schedule: Schedule, parts: list[Part]) -> Case:
-        terms, session = self.stage.terms, self.stage.session
+    def _case(self, schedule: Schedule, session: Session, parts: list[Part]) -> Case:
+        terms = self.stage.terms
         return Case(
             id=schedule.id,
             seed=schedule.seed,
@@ -163,9 +181,9 @@ class Player:
             floor_ms=FLOOR_MS if terms.own else None,
         )
 
-    async def _made(self, control: Control, part: Part, key: str) -> Chain:
+    async def _made(self, control: Control, session: Session, part: Part, key: str) -> Chain:
         """Make the runs that a part needs. A client that answers or starts makes the last one itself."""
-        run = self.stage.session.runs[part.run - 1]
+        run = session.runs[part.run - 1]
         if part.task == "start":
             return Chain(part, (), "")
         given = CANCELLABLE if part.task == "cancel" else run.given
@@ -180,24 +198,27 @@ class Player:
         return Chain(part, ids, session_id, actions, goes_on=True)
 
     def _errand(self, schedule: Schedule, place: int, chain: Chain, url: str, token: str, state: Path) -> Errand:
-        stage = self.stage
+        stage, session = self.stage, self.stage.session_of(schedule)
         return Errand(
             task=chain.part.task,
             url=url,
             run=chain.runs[-1] if chain.runs else "",
             session=chain.session_id,
-            given=as_text(stage.session.runs[0].given),
+            given=as_text(session.runs[0].given),
             key=f"{schedule.id[:100]}-{place}",
             actions=chain.actions,
             token=token,
             state=state,
-            types=stage.session.types,
+            types=session.types,
             timeout_s=stage.terms.timeout_s,
             heartbeat_s=stage.terms.heartbeat_ms / 1000,
             case=schedule.id,
+            used=bool(schedule.faults) and all(each.at.place is Place.OFFSET for each in schedule.faults),
         )
 
-    async def _read(self, control: Control, recorder: Recorder, chains: list[Chain], before: int) -> None:
+    async def _read(
+        self, control: Control, recorder: Recorder, session: Session, chains: list[Chain], before: int
+    ) -> None:
         """Read what is true, now that all is over."""
         counted = await control.runs_since(before)
         if counted is not None:
@@ -219,8 +240,8 @@ class Player:
             calls += len(done or ())
         if any(chain.part.task in ("cancel", "start") for chain in chains):
             return  # how much a cancelled run did is chance; what a start did is told by the number of runs
-        twins = [self.stage.session.runs[chain.part.run - 1] for chain in chains]
-        twins += [self.stage.session.runs[chain.part.run - 2] for chain in chains if chain.goes_on]
+        twins = [session.runs[chain.part.run - 1] for chain in chains]
+        twins += [session.runs[chain.part.run - 2] for chain in chains if chain.goes_on]
         # Where a start or an answer was refused for good there is less to count, and that is told by other laws.
         if control.counts_effects and len(shown) == len(twins):
             recorder.record(Counts(of="case", events=events, calls=calls, who="control"))

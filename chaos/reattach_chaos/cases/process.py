@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
-from reattach_chaos.cases.nursery import EXITED
+from reattach_chaos.cases.order import EXITED
 from reattach_chaos.socket_path import short
 
 LINE_BYTES = 1 << 20
@@ -103,6 +103,15 @@ class BornProcess:
         writer.write(json.dumps(order).encode() + b"\n")
         await writer.drain()
         return cls(reader, writer)
+
+    def close(self) -> None:
+        """Hang up; the nursery ends what lives without a listener."""
+        self._writer.close()
+
+    @property
+    def ended(self) -> bool:
+        """Whether its exit code is known."""
+        return self._code is not None
 
     async def line(self) -> str | None:
         """See the seam."""

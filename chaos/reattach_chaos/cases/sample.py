@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal, TypeAlias
 
+from reattach_chaos.cases.bytewise import Bytes
 from reattach_chaos.cases.client import Client, Mode
 from reattach_chaos.cases.errands import objection_to
 from reattach_chaos.cases.session import Session
@@ -52,14 +53,28 @@ class Chosen:
         return [f"{count} cases left out: {why}." for why, count in self.left_out.most_common()]
 
 
-def choose(wanted: Wanted, session: Session, client: Client, mode: Mode, scenario: str) -> Chosen:
-    """Return the cases of a run, each id once."""
+def choose(
+    wanted: Wanted, session: Session, client: Client, mode: Mode, scenario: str, every_byte: Bytes | None = None
+) -> Chosen:
+    """Return the cases of a run, each id once.
+
+    Args:
+        wanted: What was asked for.
+        session: What is played.
+        client: Who is under test.
+        mode: Whether it starts its runs itself.
+        scenario: The session's name.
+        every_byte: The cuts at each byte, for the full sample.
+    """
     left_out: Counter[str] = Counter()
     found: dict[str, Schedule] = {}
-    for schedule in _drawn(wanted, session, scenario):
+    drawn = [(schedule, session) for schedule in _drawn(wanted, session, scenario)]
+    if every_byte is not None:
+        drawn += [(schedule, every_byte.session) for schedule in every_byte.schedules]
+    for schedule, about in drawn:
         if not _asked(wanted, schedule):
             continue
-        if why := objection_to(schedule, session, client, mode, kill=wanted.kill):
+        if why := objection_to(schedule, about, client, mode, kill=wanted.kill):
             left_out[why] += 1
         else:
             found.setdefault(schedule.id, replace(schedule, seed=schedule.seed or wanted.seed))

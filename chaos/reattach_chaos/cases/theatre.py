@@ -23,6 +23,7 @@ from reattach_chaos.cases.control import Control
 from reattach_chaos.cases.player import Player, Stage
 from reattach_chaos.cases.session import DEFAULT, Session, clean_pass, input_of
 from reattach_chaos.cases.terms import HEARTBEAT_MS, Terms
+from reattach_chaos.cases.workers import Workers
 from reattach_chaos.demo.child import Child
 from reattach_chaos.toxiproxy.control.backends import BackendName
 from reattach_mockserver.scenarios.parse import load_script
@@ -97,7 +98,9 @@ async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
         given = os.environ.get("REATTACH_TOKEN", "")
         control = Control(http, url, secrets.token_hex(16) if own else given, admin_url)
         heartbeat = HEARTBEAT_MS if own else await control.heartbeat_ms() or FOREIGN_HEARTBEAT_MS
-        client = _client(bill, nursery)
+        workers = Workers(nursery, folder)
+        stack.callback(workers.close)
+        client = _client(bill, nursery, workers)
         session = await clean_pass(control, _inputs(bill), f"clean-{secrets.token_hex(4)}")
         stage = Stage(
             http=http,
@@ -136,10 +139,10 @@ async def _nursery(path: Path, folder: Path, stack: AsyncExitStack) -> tuple[str
     return "", None
 
 
-def _client(bill: Bill, nursery: Path) -> Client:
+def _client(bill: Bill, nursery: Path, workers: Workers) -> Client:
     if bill.client:
         return CommandClient(bill.client, bill.mode)
-    return MutantClient(bill.mutant, nursery, bill.mode) if bill.mutant else OwnClient(nursery)
+    return MutantClient(bill.mutant, nursery, bill.mode) if bill.mutant else OwnClient(nursery, workers)
 
 
 def _names(bill: Bill) -> tuple[str, ...]:

@@ -6,12 +6,12 @@ Start with `no_loss.py`, and `losses.py` for why each loss has one law that tell
 the client decides; a checker that shares the client's rule shares its bug.
 """
 
-from reattach_chaos.checkers.coverage import Coverage, coverage
+from reattach_chaos.checkers.coverage import Coverage, Tally, coverage
 from reattach_chaos.checkers.laws import LAWS
 from reattach_chaos.checkers.ruling import Anomaly, Invalid, Law, Ruling, Unknown, Valid
 from reattach_chaos.checkers.verdict import EXIT_CODES, CaseVerdict, RunVerdict, judge
 
 __all__ = [
-    "judge", "CaseVerdict", "RunVerdict", "EXIT_CODES", "coverage", "Coverage",
+    "judge", "CaseVerdict", "RunVerdict", "EXIT_CODES", "coverage", "Coverage", "Tally",
     "LAWS", "Law", "Ruling", "Valid", "Invalid", "Unknown", "Anomaly",
 ]  # fmt: skip

@@ -37,18 +37,34 @@ def coverage(histories: Iterable[History], wanted: Mapping[str, Iterable[str]] |
         histories: All cases.
         wanted: For each axis ("fault", "position", "phase", "event_kind") the words that must have fired; None: what was planned.
     """
-    planned: dict[str, set[str]] = {axis: set() for axis in AXES}
-    fired: dict[str, Counter[str]] = {axis: Counter() for axis in AXES}
+    tally = Tally()
     for history in histories:
+        tally.add(history)
+    return tally.coverage(wanted)
+
+
+class Tally:
+    """Counts while a suite is played, so that no history need be kept for it."""
+
+    def __init__(self) -> None:
+        self._planned: dict[str, set[str]] = {axis: set() for axis in AXES}
+        self._fired: dict[str, Counter[str]] = {axis: Counter() for axis in AXES}
+
+    def add(self, history: History) -> None:
+        """Count a case."""
         done = {record.cut for record in history.of(CutFired)}
         for cut in history.of(CutPlanned):
             for axis, word in _words(cut).items():
-                planned[axis].add(word)
-                fired[axis][word] += cut.cut in done
-    if wanted is not None:
-        planned = {axis: set(wanted.get(axis, ())) for axis in AXES}
-    missing = {axis: tuple(sorted(word for word in planned[axis] if not fired[axis][word])) for axis in AXES}
-    return Coverage({axis: dict(counts) for axis, counts in fired.items()}, missing)
+                self._planned[axis].add(word)
+                self._fired[axis][word] += cut.cut in done
+
+    def coverage(self, wanted: Mapping[str, Iterable[str]] | None = None) -> Coverage:
+        """Return what has fired so far; see `coverage`."""
+        fired, planned = self._fired, self._planned
+        if wanted is not None:
+            planned = {axis: set(wanted.get(axis, ())) for axis in AXES}
+        missing = {axis: tuple(sorted(word for word in planned[axis] if not fired[axis][word])) for axis in AXES}
+        return Coverage({axis: dict(counts) for axis, counts in fired.items()}, missing)
 
 
 def _words(cut: CutPlanned) -> dict[str, str]:

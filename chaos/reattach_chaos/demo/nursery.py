@@ -9,18 +9,16 @@ It starts no thread, so that forking is safe. It ends with its stdin. It does no
 follower can be another process's.
 """
 
-import contextlib
 import importlib
 import json
 import os
-import pkgutil
 import select
 import socket
 import sys
-from types import ModuleType
 from typing import NoReturn
 
 import reattach
+from reattach_chaos.preload import import_all
 from reattach_chaos.socket_path import short
 
 MODULES = ("reattach_chaos.demo.follower", "reattach_chaos.demo.naive")
@@ -30,7 +28,7 @@ def main() -> int:
     """Fork until stdin ends; return the exit code."""
     for module in MODULES:
         importlib.import_module(module)
-    _import_all(reattach)
+    import_all(reattach)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         with short(sys.argv[1]) as address:
             listener.bind(address)
@@ -46,14 +44,6 @@ def main() -> int:
                 if os.fork() == 0:
                     listener.close()
                     _live(connection)
-
-
-def _import_all(package: ModuleType) -> None:
-    """Import what the package would import at its first use, the libraries below it too."""
-    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        # What an extra is missing for is not used by a follower either.
-        with contextlib.suppress(ImportError):
-            importlib.import_module(found.name)
 
 
 def _live(connection: socket.socket) -> NoReturn:

@@ -9,7 +9,7 @@ and imported alone.
 from reattach_chaos.schedules.fault import Fault
 from reattach_chaos.schedules.files import ScheduleError, dumps, from_json, loads, to_json
 from reattach_chaos.schedules.fits import objection
-from reattach_chaos.schedules.full import full
+from reattach_chaos.schedules.full import bytewise, full
 from reattach_chaos.schedules.multiplicity import Multiplicity, multiplied
 from reattach_chaos.schedules.pairwise import pairwise
 from reattach_chaos.schedules.place import Place, Position
@@ -22,6 +22,6 @@ from reattach_chaos.schedules.soak import drawn_schedule, sim, soak
 __all__ = [
     "Schedule", "Planned", "Fault", "Place", "Position", "at", "name_of", "objection",
     "Shape", "EventKind", "EVENT_KINDS", "CANONICAL", "shape_of",
-    "quick", "full", "pairwise", "soak", "sim", "drawn_schedule", "Multiplicity", "multiplied",
+    "quick", "full", "bytewise", "pairwise", "soak", "sim", "drawn_schedule", "Multiplicity", "multiplied",
     "Shrinking", "shrink", "shrinks", "ScheduleError", "loads", "dumps", "from_json", "to_json",
 ]  # fmt: skip

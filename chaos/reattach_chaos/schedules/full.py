@@ -11,6 +11,17 @@ from reattach_chaos.schedules.shape import CANONICAL, Shape
 BYTE_CUTS = (Fault.FIN, Fault.RST)
 
 
+def bytewise(body_bytes: Sequence[int], *, seed: int = 0, scenario: str = "canonical") -> list[Schedule]:
+    """Return a case for each byte of each run's stream, with FIN and with RST; see `full`."""
+    empty = Schedule(id="no-fault", seed=seed, scenario=scenario)
+    return [
+        empty.with_faults((Planned(fault=fault, at=at(Place.OFFSET, offset=offset, run=run)),))
+        for run, length in enumerate(body_bytes, 1)
+        for offset in range(length + 1)
+        for fault in BYTE_CUTS
+    ]
+
+
 def full(
     body_bytes: Sequence[int], shape: Shape = CANONICAL, *, seed: int = 0, scenario: str = "session"
 ) -> list[Schedule]:
@@ -22,11 +33,5 @@ def full(
         seed: Of the pairs.
         scenario: What is played.
     """
-    empty = Schedule(id="no-fault", seed=seed, scenario=scenario)
-    bytewise = [
-        empty.with_faults((Planned(fault=fault, at=at(Place.OFFSET, offset=offset, run=run)),))
-        for run, length in enumerate(body_bytes, 1)
-        for offset in range(length + 1)
-        for fault in BYTE_CUTS
-    ]
-    return bytewise + pairwise(shape, seed=seed, scenario=scenario)
+    cuts = bytewise(body_bytes, seed=seed, scenario=scenario)
+    return cuts + pairwise(shape, seed=seed, scenario=scenario)

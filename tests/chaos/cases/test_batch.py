@@ -36,7 +36,9 @@ async def test_the_cases_come_back_in_the_order_of_their_schedules():
             first_may_end.set()
         return case(schedule)
 
-    found = await batch([faults(seed=n) for n in range(4)], play, lambda each: told.append(each.schedule.seed), jobs=2)
+    found = await batch(
+        [faults(seed=n) for n in range(4)], play, lambda each: told.append(each.schedule.seed) or each, jobs=2
+    )
     assert [each.schedule.seed for each in found] == [0, 1, 2, 3]
     assert told[0] == 1
 
@@ -52,7 +54,7 @@ async def test_no_more_than_the_jobs_are_played_at_a_time():
         now -= 1
         return case(schedule)
 
-    await batch([faults(seed=n) for n in range(9)], play, lambda each: None, jobs=3)
+    await batch([faults(seed=n) for n in range(9)], play, lambda each: each, jobs=3)
     assert most == 3
 
 
@@ -60,7 +62,7 @@ async def test_with_fail_fast_nothing_begins_after_the_first_bad_case():
     async def play(schedule):
         return case(schedule, "broken" if schedule.seed == 1 else "")
 
-    found = await batch([faults(seed=n) for n in range(9)], play, lambda each: None, jobs=1, fail_fast=True)
+    found = await batch([faults(seed=n) for n in range(9)], play, lambda each: each, jobs=1, fail_fast=True)
     assert [each.schedule.seed for each in found] == [0, 1]
 
 

@@ -33,6 +33,17 @@ async def test_a_log_is_read_to_its_empty_page():
     assert [(event.logged.cursor, event.logged.settles) for event in await hand.log("r")] == [("e1.1", "completed")]
 
 
+async def test_a_log_is_whole_with_the_last_event_that_the_server_names():
+    """No further page is asked for: there are thousands of cases."""
+    asked = []
+
+    def answer(request):
+        asked.append(request)
+        return {"epoch": "e1", "events": [EVENT], "next": "e1.1", "last_sequence": 1}
+
+    assert len(await control(answer).log("r")) == len(asked) == 1
+
+
 async def test_a_log_whose_pages_lead_to_themselves_is_trouble_and_no_wait_for_ever():
     """A server that ignores `after` gives its first page again and again."""
     hand = control(lambda request: {"epoch": "e1", "events": [EVENT], "next": "e1.1"})

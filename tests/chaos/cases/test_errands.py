@@ -7,7 +7,7 @@ from reattach_chaos.cases.client import CommandClient, OwnClient
 from reattach_chaos.cases.errands import Part, objection_to, parts_of
 from reattach_chaos.schedules import Fault, Place, Planned, at
 
-OWN = OwnClient(None)
+OWN = OwnClient(None, None)
 FOREIGN = CommandClient("true")
 STARTING = CommandClient("true", "start")
 

@@ -1,11 +1,12 @@
 """Which cases are played, and what is said of those that are not."""
 
 from chaos_cases import SESSION
+from reattach_chaos.cases.bytewise import Bytes
 from reattach_chaos.cases.client import CommandClient, OwnClient
 from reattach_chaos.cases.sample import Wanted, choose
-from reattach_chaos.schedules import Fault, Place
+from reattach_chaos.schedules import Fault, Place, bytewise
 
-OWN = OwnClient(None)
+OWN = OwnClient(None, None)
 
 
 def ids(wanted, client=OWN, mode="follow"):
@@ -18,6 +19,19 @@ def test_our_own_client_plays_the_whole_quick_sample():
     assert chosen.notes() == []
     assert len(chosen.schedules) == 9 * 2 * 3 * 2 + 14
     assert {schedule.seed for schedule in chosen.schedules} == {5}
+
+
+def test_the_cuts_at_every_byte_come_behind_the_others_and_are_of_their_own_session():
+    """Each byte of each run, with FIN and with RST; `--positions offset` and `--only` choose among them, too."""
+    cuts = Bytes(SESSION, tuple(bytewise([2, 1, 0])))
+    chosen = choose(Wanted(sample="full", places=(Place.OFFSET,)), SESSION, OWN, "follow", "session", cuts).schedules
+    assert [each.id for each in chosen[-12:]] == [
+        f"{fault}-at-byte-{offset}{of}"
+        for of, length in (("", 2), ("-of-run-2", 1), ("-of-run-3", 0))
+        for offset in range(length + 1)
+        for fault in ("fin", "rst")
+    ]
+    assert {each.scenario for each in chosen[-12:]} == {"canonical"}
 
 
 def test_what_another_client_cannot_do_is_left_out_and_said():

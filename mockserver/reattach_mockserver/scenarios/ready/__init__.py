@@ -33,6 +33,7 @@ READY: tuple[str, ...] = (
     "parallel",
     "session",
     "session-approval",
+    "canonical",
     "demo",
 )
 """The names, in the order in which they are worth a look."""
