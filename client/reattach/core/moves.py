@@ -111,7 +111,10 @@ def go_by_status(s: State, fx: Effects) -> State:
 
 
 def barren(s: State) -> State:
-    """An attach that the server took brought nothing: count it if the status told before that there is an end to bring."""
+    """The server said that this is all, and it was nothing: count it if the status told before that there is an end to bring.
+
+    A connection that broke says nothing, and neither does a 200 without the server's first sign: both are the path's.
+    """
     return s._replace(withheld=s.withheld + 1) if s.owed and s.attempt > s.owed and not s.fresh else s
 
 
@@ -130,8 +133,6 @@ def lose(s: State, fx: Effects, reason: str, *, window: Window | None = None, ac
     if s.over:
         return await_the_end(s, fx)
     taken = s.mode == "live" if accepted is None else accepted
-    if taken:
-        s = barren(s)
     if s.withheld >= WITHHELD and not s.flying:
         return resync(s, fx, "hole")
     fx.append(Close())

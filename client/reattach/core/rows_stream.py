@@ -276,6 +276,7 @@ def ended_at_the_tail(s: State, given: Ended | Declined, fx: Effects) -> State |
 @row(Ended, "attaching", "live")
 def ended(s: State, given: Ended, fx: Effects) -> State:
     """A clean end of the body is a loss like any other; only the settling event is an end."""
+    s = barren(s) if s.mode == "live" else s
     return lose(s, fx, "the stream ended without the run's end", accepted=True)
 
 

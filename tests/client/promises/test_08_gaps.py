@@ -184,3 +184,25 @@ async def test_a_boundary_that_is_busy_is_asked_for_again(face, journal) -> None
         await collected(run)
     first, second, *_ = [sent.at for sent in server.wire.calls("GET", "/v1/runs/run_1/snapshot")]
     assert second - first >= 7.0
+
+
+BARREN = {
+    "a 200 with nothing in it": Leg(attached=False, cut=(1, 0), how="fin"),
+    "a reset behind the server's first sign": Leg(cut=(1, 0), how="reset"),
+}
+
+
+@pytest.mark.parametrize("leg", BARREN.values(), ids=BARREN)
+async def test_no_event_is_called_lost_because_a_path_brings_nothing(face, journal, leg: Leg) -> None:
+    """Promise 8: found by the simulation: ten such answers beside a settled status were told as a hole, and the run was given up.
+
+    They prove that the path is bad, and nothing of the log: the eleventh and later attaches brought all that there was.
+    """
+    server, args = in_memory(inline=True, story=[Beat(), Beat(), Beat(do="end", data="ok")], legs=[CUT, *[leg] * 14])
+    held(server, args)
+    async with face.client(journal=journal, **args) as client:
+        run = await client.start("work", key="k")
+        events = await collected(run)
+        assert await run.result() == "ok"
+    assert [event.sequence for event in events] == list(range(1, server.run.last + 1))
+    assert len(server.wire.attaches()) == 16
