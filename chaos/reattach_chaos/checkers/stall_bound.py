@@ -1,5 +1,7 @@
 """I17, stall bound: a silent connection is given up within k heartbeats, and one whose heartbeats come is not.
 
+While a machine sleeps nobody can notice anything: its sleep does not count.
+
 The second half needs two such closes, since one may have a reason that nobody recorded; and no reason that was: a failed store, a
 server that did something, a gap, an error, the end.
 """
@@ -8,7 +10,7 @@ from collections.abc import Iterator
 
 from reattach_chaos.checkers.reading import CLIENT, Reading, Showing, read
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
-from reattach_chaos.checkers.stillness import STALLS
+from reattach_chaos.checkers.stillness import STALLS, slept_ms
 from reattach_chaos.history import (
     Close,
     CutFired,
@@ -46,12 +48,13 @@ def check(history: History) -> Ruling:
 
 def _too_late(history: History, stalls: list[CutFired]) -> Iterator[Invalid]:
     limit = history.case.heartbeat_ms * history.case.stall_heartbeats
-    last = max((record.at_ms for record in history), default=0.0)
+    last: Record = max(history, key=lambda record: record.at_ms, default=history.case)
     for stall in stalls:
         reacted = next((record for record in history if record.n > stall.n and _reacts(record, stall)), None)
-        moment = last if reacted is None else reacted.at_ms
-        if moment - stall.at_ms > limit:
-            sentence = f"a silent connection was held for {moment - stall.at_ms:g} ms; at most {limit:g} ms"
+        end = last if reacted is None else reacted
+        silence = end.at_ms - stall.at_ms
+        if silence > limit and (silence := silence - slept_ms(history, stall, end)) > limit:
+            sentence = f"a silent connection was held for {silence:g} ms; at most {limit:g} ms"
             witness = (stall,) if reacted is None else (stall, reacted)
             yield Invalid(anomaly="hang", sentence=sentence, witness=witness)
 

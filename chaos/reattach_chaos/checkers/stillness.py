@@ -44,6 +44,19 @@ class Behind:
 STALLS = frozenset({"stall", "half-open"})
 
 
+def slept_ms(history: History, earlier: Record, later: Record) -> float:
+    """Return for how long the client's machine slept between two records.
+
+    The word of a sleep stands before it or behind it, and nothing is recorded meanwhile: it is the longer of the two gaps beside
+    its record.
+    """
+    slept, records = 0.0, list(history) if any(each.fault == "suspend" for each in history.of(CutFired)) else []
+    for before, record, after in zip(records, records[1:], [*records[2:], later], strict=False):
+        if isinstance(record, CutFired) and record.fault == "suspend" and earlier.n < record.n <= later.n:
+            slept += max(record.at_ms - before.at_ms, after.at_ms - record.at_ms)
+    return slept
+
+
 def held_by_a_stall(behind: Behind) -> bool:
     """Whether a client has done nothing since its connection fell silent."""
     return isinstance(behind.since, CutFired) and behind.since.fault in STALLS and not behind.tries

@@ -54,6 +54,9 @@ POLICY = reattach.Policy(
     poll_interval=10.0,
 )
 """Times are short, so that a schedule needs few of the once-a-second chores of a client; their proportions are the usual ones."""
+MOST_CONNECTS = 2 * int(1.0 / POLICY.retry_floor)
+"""In a second. A refused connection does not tell what it was for: beside the stream, which is tried once a floor at most, the status
+is asked after each loss of it, and a read of it is repeated as seldom."""
 LONGEST_S = 900.0
 """Virtual seconds after which a client is taken for stuck and stopped."""
 ENTRIES = 6
@@ -133,7 +136,7 @@ class _Stage:
             floor_ms=POLICY.retry_floor * 1000,
             base_ms=POLICY.retry_base * 1000,
             ceiling_ms=POLICY.retry_ceiling * 1000,
-            storm_connects=20,  # refused calls count too, each with waits of its own
+            storm_connects=MOST_CONNECTS,
         )
         self.plans = Plans(schedule, self.scribe)
         crlf = schedule.server.get("line_end") == "crlf" or self.plans.any_at(Place.IN_LINE_END)

@@ -30,6 +30,14 @@ def test_a_silent_connection_that_is_held_is_a_hang():
     assert wrong(says(stall_bound, log(2), cut("half-open"), at(4100, beat(4100, conn=2)), **T))[2] == ["cut.fired"]
 
 
+def test_a_sleep_of_the_machine_is_nobodys_silence():
+    """Whichever side of its record it is on; what remains is judged."""
+    for slept in (at(3_600_000, cut("suspend")), at(100, cut("suspend"))):
+        assert holds(says(stall_bound, log(2), cut("stall"), slept, at(3_602_000, closed("client")), **T))
+    late = [at(100, cut("suspend")), at(3_600_000, asked(1, who="other")), at(3_605_000, closed("client"))]
+    assert wrong(says(stall_bound, log(2), cut("stall"), *late, **T))[0] == "hang"
+
+
 def test_what_does_not_answer_the_stall_is_no_reaction():
     """Another connection's close, the gate's own close, another client's attach."""
     for nothing in (closed("client", conn=2), closed("gate", who="gate"), asked(1, who="other")):
