@@ -55,8 +55,8 @@ POLICY = reattach.Policy(
 )
 """Times are short, so that a schedule needs few of the once-a-second chores of a client; their proportions are the usual ones."""
 MOST_CONNECTS = 2 * int(1.0 / POLICY.retry_floor)
-"""In a second. A refused connection does not tell what it was for: beside the stream, which is tried once a floor at most, the status
-is asked after each loss of it, and a read of it is repeated as seldom."""
+"""In a second. A refused connection does not tell what it was for: beside the stream, which is tried once a floor at most, the
+status is asked after each loss of it, and a read of it is repeated as seldom."""
 LONGEST_S = 900.0
 """Virtual seconds after which a client is taken for stuck and stopped."""
 ENTRIES = 6

@@ -43,7 +43,7 @@ class State(NamedTuple):
     `by` is how the present connection, or the next one, is made. `held` counts how often in a row a stream held back what the
     status knew, `falls` how often that led to long polls; `answered`: the status was, since the last loss. `barred`: it
     was the stream that refused the token. `owed` is the attempt at which the status told an end above what we have (0 none), and
-    `withheld` counts attaches after it that the server took, ended cleanly, and brought nothing of it on. `beats` are the newest observed heartbeats.
+    `withheld` counts clean ends after it without any of it. `beats` are the newest observed heartbeats.
     `stated`: the server itself said how often its heart beats. `doubted`: the sentences that were said about what it leaves
     unproven. `floor` is the least that the server, or the policy, wants to be waited before the next attempt, in seconds.
     """
