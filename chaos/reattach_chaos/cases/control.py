@@ -36,10 +36,11 @@ class ServerTrouble(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event of the log as the control reader has it; `bytes`: of its JSON text."""
+    """One event of the log as the control reader has it; `bytes`: of its JSON text; `widths`: of its characters, above one byte."""
 
     logged: Logged
     bytes: int
+    widths: frozenset[int] = frozenset()
 
 
 class Control:
@@ -223,4 +224,4 @@ def _event(text: str, epoch: str, run: str) -> Event:
         settles=SETTLING.get(type_),
         operation_id=data["operation_id"] if calls else None,
     )
-    return Event(logged, len(raw))
+    return Event(logged, len(raw), frozenset(len(each.encode()) for each in set(text)) - {1})

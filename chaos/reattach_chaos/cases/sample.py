@@ -6,18 +6,22 @@ What is left out is counted, with the reason, so that no run looks larger than i
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal, TypeAlias
 
 from reattach_chaos.cases.bytewise import Bytes
 from reattach_chaos.cases.client import Client, Mode
 from reattach_chaos.cases.errands import objection_to
+from reattach_chaos.cases.reach import unreached
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at, pairwise, quick, soak
 from reattach_chaos.schedules.quick import before
 
 SampleName: TypeAlias = Literal["quick", "full", "soak"]
 SOAK_CASES = 500
+MOST_DRAWN = 4_000
+"""Schedules are drawn until so many can be played, or so many were looked at."""
+LONGEST_STORM = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,16 +72,18 @@ def choose(
     """
     left_out: Counter[str] = Counter()
     found: dict[str, Schedule] = {}
-    drawn = [(schedule, session) for schedule in _drawn(wanted, session, scenario)]
-    if every_byte is not None:
-        drawn += [(schedule, every_byte.session) for schedule in every_byte.schedules]
-    for schedule, about in drawn:
+    drawn = ((schedule, session) for schedule in _drawn(wanted, session, scenario))
+    cuts = every_byte.schedules if every_byte is not None else ()
+    for schedule, about in chain(drawn, ((cut, every_byte.session) for cut in cuts if every_byte is not None)):
         if not _asked(wanted, schedule):
             continue
-        if why := objection_to(schedule, about, client, mode, kill=wanted.kill):
+        why = objection_to(schedule, about, client, mode, kill=wanted.kill)
+        if why := why or unreached(schedule, about):
             left_out[why] += 1
         else:
             found.setdefault(schedule.id, replace(schedule, seed=schedule.seed or wanted.seed))
+        if wanted.sample == "soak" and len(found) == SOAK_CASES:
+            break
     return Chosen(tuple(found.values()), left_out)
 
 
@@ -88,11 +94,19 @@ def _drawn(wanted: Wanted, session: Session, scenario: str) -> Iterator[Schedule
             yield from quick(shape, seed=wanted.seed, scenario=scenario)
         case "full":
             yield from quick(shape, seed=wanted.seed, scenario=scenario)
-            yield from pairwise(shape, seed=wanted.seed, scenario=scenario)
+            for schedule in pairwise(shape, seed=wanted.seed, scenario=scenario):
+                faults = _bounded(schedule)
+                yield schedule if faults == schedule.faults else schedule.with_faults(faults)
         case "soak":
-            yield from islice(soak(wanted.seed, shape, scenario=scenario), SOAK_CASES)
+            for schedule in islice(soak(wanted.seed, shape, scenario=scenario), MOST_DRAWN):
+                yield replace(schedule, faults=_bounded(schedule))
     if wanted.kill and wanted.sample != "soak":
         yield from _kills(wanted, session, scenario)
+
+
+def _bounded(schedule: Schedule) -> tuple[Planned, ...]:
+    """Return its faults with shorter storms: a client waits longer and longer in one, and here that takes real time."""
+    return tuple(replace(each, times=min(each.times, LONGEST_STORM)) for each in schedule.faults)
 
 
 def _kills(wanted: Wanted, session: Session, scenario: str) -> Iterator[Schedule]:

@@ -84,6 +84,15 @@ def test_each_operation_has_one_effect():
     assert silent(says(effects_once, calling("op1")))
 
 
+def test_two_runs_of_one_scenario_have_each_its_own_effect():
+    """They call it by the same id; a second effect of one of them is double all the same."""
+    both = [replace(event, run=run) for run in ("r1", "r2") for event in calling("op1")]
+    effects = [replace(done("op1")[0], run=run) for run in ("r1", "r2")]
+    assert holds(says(effects_once, both, effects))
+    assert wrong(says(effects_once, both, effects, effects[1]))[1] == "operation op1 has 2 effects"
+    assert wrong(says(effects_once, both, effects[:1]))[0] == "missing effect"
+
+
 @pytest.mark.parametrize(
     ("ledger", "anomaly", "words", "kinds"),
     [

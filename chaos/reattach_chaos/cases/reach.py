@@ -1,0 +1,79 @@
+"""Whether the places of a schedule come at all in this session: what a clean pass showed, and what the faults before them leave.
+
+A case whose fault cannot come proves nothing, however often it is played. So it is left out, and said.
+"""
+
+from collections.abc import Sequence
+
+from reattach_chaos.cases.session import Session
+from reattach_chaos.schedules import Fault, Place, Planned, Schedule
+
+_ENDING = frozenset({Fault.REFUSE, Fault.ACCEPT_CLOSE, Fault.BUSY, Fault.UNAUTHORIZED, Fault.EMPTY, Fault.WRONG_TYPE})
+"""Faults that no stream gets past, beside those that cut."""
+_EVERY = 1_000  # as many as a case can have
+_REFUSING = frozenset({Fault.UNAUTHORIZED, Fault.WRONG_TYPE})
+_LIVE = frozenset({Place.IN_COMMENT, Place.AFTER_COMMENT, Place.BEFORE_LIVE})
+
+
+def unreached(schedule: Schedule, session: Session) -> str:
+    """Return why a fault of a schedule would not come, in words; "" where each can."""
+    for number, planned in enumerate(schedule.faults):
+        if why := _never(planned, session) or _crowded(planned, schedule.faults):
+            return why
+        if (
+            planned.route == "stream"
+            and planned.nth != "every"
+            and planned.nth > 1 + _ends(schedule.faults[:number], planned.at.run)
+        ):
+            return "no fault before it makes the client ask for so many streams"
+    return ""
+
+
+def _never(planned: Planned, session: Session) -> str:
+    place, route = planned.at.place, planned.route
+    if place in _LIVE:
+        return "the runs have settled before they are followed: nothing comes live, and no heartbeat"
+    if place is Place.IN_LINE_END:
+        return "this server's lines end with one character"
+    if route == "create" and planned.at.run > 1:
+        return "a client starts one run"
+    if route == "cancel" and place is Place.IN_REQUEST_BODY:
+        return "a cancel has no body"
+    if route == "create" and planned.fault in _REFUSING and (planned.nth == "every" or planned.times > 1):
+        return "a start that is refused for good plays nothing"
+    if place is Place.IN_CHARACTER and not _has_character(planned, session):
+        return "the event has no such character"
+    return ""
+
+
+def _has_character(planned: Planned, session: Session) -> bool:
+    """Whether the event, or a later one, where a place is met that did not come, has a character of the width."""
+    events = session.runs[planned.at.run - 1].events[(planned.at.event or 1) - 1 :]
+    return any(planned.at.width in each.widths if planned.at.width else each.widths for each in events)
+
+
+def _crowded(planned: Planned, faults: Sequence[Planned]) -> str:
+    """Whether a run is needed for two things of which only one can be it."""
+    streams = {each.at.run for each in faults if each.route == "stream"}
+    match planned.route:
+        case "status" if len({each.at.run for each in faults if each.route == "status"}) > 1:
+            return "one run's status is asked for in a case"
+        case "status" if planned.at.run in streams:
+            return "the run whose status is asked for is another than the one that is followed"
+        case "cancel" if 1 in streams:
+            return "which events a cancelled run has is chance"
+        case _:
+            return ""
+
+
+def _ends(faults: Sequence[Planned], run: int) -> int:
+    """Return how many streams of a run these faults end, at most."""
+    ending = [each for each in faults if each.at.run == run and _is_end(each)]
+    return sum(each.times if each.nth != "every" else _EVERY for each in ending)
+
+
+def _is_end(planned: Planned) -> bool:
+    if planned.route != "stream":
+        return False
+    hold = planned.fault in (Fault.STALL, Fault.HALF_OPEN) and planned.direction == "upstream"
+    return planned.fault in _ENDING or (planned.fault.traits.cuts and not hold)
