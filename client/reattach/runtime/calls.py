@@ -69,6 +69,8 @@ class Calls:
         self._headers = headers
         self._policy = policy
         self._clock = clock
+        self._wishes: dict[tuple[str, str], float] = {}
+        """Until when a server does not want to be asked something again, whoever of us asks."""
 
     async def request(self, call: Call, timeout: float) -> Request:
         """Return the whole request of a profile's call, with today's headers."""
@@ -87,6 +89,7 @@ class Calls:
         Raises:
             Refused: Any other answer that repeating cannot mend, or the limit is over.
         """
+        await self._as_wished(call, limit)
         sent = False
         backoff = Backoff()
         answer: Response | None = None
@@ -136,6 +139,29 @@ class Calls:
                     refusal = self._profile.refusal(answer.status, answer.headers, answer.body)
                     if refusal.why is Why.BUSY and answer.status != 429:
                         sent = True  # a gateway's 502 says nothing about what is behind it
+                    if refusal.why is Why.BUSY and refusal.retry_after is not None:
+                        self._wish(call, refusal.retry_after)
                     raise Refused(refusal, sent=sent, attempts=made)
         assert answer is not None
         return answer
+
+    async def _as_wished(self, call: Call, limit: Limit) -> None:
+        """Wait out what the server asked for when another question of ours, which was given up, asked the same.
+
+        A person's own question is sent: they were told how long the server wants, and ask nevertheless.
+
+        Raises:
+            Refused: There is no time for that.
+        """
+        left = self._wishes.get((call.method, call.path), 0.0) - self._clock.now()
+        if left <= 0 or limit.longest is not None or limit.seconds is not None:
+            return
+        if limit.attempts == 1:
+            refusal = Refusal(Why.BUSY, "the server asked before to wait", retry_after=left)
+            raise Refused(refusal, sent=False, attempts=0)
+        await sleep(self._clock, left)
+
+    def _wish(self, call: Call, seconds: float) -> None:
+        now = self._clock.now()
+        self._wishes = {each: until for each, until in self._wishes.items() if until > now}
+        self._wishes[call.method, call.path] = now + seconds

@@ -12,7 +12,7 @@ import pytest
 from client_stage import Facts, collected, held, in_memory, sequences
 from reattach import errors
 from reattach.profiles import Native
-from reattach.testing import Beat, Leg, Seams, Trip, VirtualClock, Wire, frames, told
+from reattach.testing import Beat, InlineWriter, Leg, Seams, Trip, VirtualClock, Wire, frames, told
 from reattach.testing.answers import CallAnswer, as_stream
 from reattach.testing.clock import BEGIN
 from reattach.testing.memory_server import URL
@@ -232,3 +232,25 @@ async def test_the_budget_runs_only_while_nobody_answers(face) -> None:
         with pytest.raises(errors.ReconnectExhausted):
             await collected(run)
     assert 195 * 30 <= ended_at(facts) <= 200 * 30 + 700
+
+
+async def test_a_wish_to_wait_holds_for_whoever_asks_the_same(face) -> None:
+    """Promise 9: found by the simulation: a loop that was entered again asked for the status at once.
+
+    The one before had been told to wait, and was left meanwhile.
+    """
+    clock = VirtualClock(autojump=True)
+    wire = Wire(clock=clock)
+    wire.on_call("POST", "/v1/runs", told(frames.run_json(), 201))
+    busy = CallAnswer(status=503, headers={"retry-after": "40"})
+    wire.on_call("GET", "/v1/runs/run_1", busy, told(frames.run_json(last=3)))
+    wire.expect_attach(None).send(frames.attached(), frames.event(1))
+    wire.expect_attach("e1.1").send(frames.attached(1), frames.event(2)).reset()
+    wire.expect_attach("e1.2").send(frames.attached(2), frames.end(3)).fin()
+    seams = Seams(clock=lambda: clock, writer=InlineWriter)
+    async with face.client(URL, ":memory:", transport=wire, _seams=seams) as client:
+        run = await client.start("work", key="k")
+        await collected(run, 1)
+        await collected(run)
+    first, *later = [sent.at for sent in wire.calls("GET", "/v1/runs/run_1")]
+    assert all(at >= first + 40 for at in later), (first, later)
