@@ -15,6 +15,7 @@ from reattach_chaos.history import (
     History,
     Received,
     Record,
+    Resume,
     ResumeOk,
     ResumeRejected,
     Server,
@@ -39,7 +40,10 @@ def _gave_up(reading: Reading, showing: Showing) -> Iterator[Invalid]:
     history = reading.history
     how = ending(history, showing)
     errors = [each for each in reading.of(Surfaced, showing) if each.what == "error"]
-    if how is not Ending.ERROR or _permanent(reading, showing, errors[0]):
+    begun = next(iter(reading.of(Resume, showing)), None)
+    if begun is not None:
+        errors = [each for each in errors if each.n > begun.n]  # a create that was tried again ended no watch
+    if how is not Ending.ERROR or not errors or _permanent(reading, showing, errors[0]):
         return
     error, budget = errors[0], history.case.give_up_ms
     good = _last_good(reading, showing, error)

@@ -88,8 +88,8 @@ class SimServer:
         stream = SimStream(
             self._clock, run, place, conn, due, self._plans, self._scribe, self.site, pace, crlf=self._crlf
         )  # fmt: skip
-        if not stream.over:
-            self.site.streams.append(stream)
+        self.site.streams.append(stream)
+        stream.begin()
         return Opening(stream.body, delay=pace.delay)
 
     def answer_call(self, sent: Sent) -> Any:

@@ -111,11 +111,14 @@ class SimStream:
             retry=None,
         )
         self._write(self._lines(head))
+
+    # the server's side ------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Send what there is, and live; by then the site knows it, so that what is done to the site ends it."""
         self._replayed()
         self.bring()
         self._begin_beat()
-
-    # the server's side ------------------------------------------------------------------------------------------------
 
     def bring(self) -> None:
         """Send what the log has and this connection has not."""

@@ -3,6 +3,7 @@
 import pytest
 
 from chaos_history import (
+    asked,
     at,
     came,
     cut,
@@ -35,6 +36,22 @@ def test_what_passes_is_no_reason_to_end():
         "the client gave up (error) 200 ms after a good sign; not before 600 ms"
     )
     assert wrong(says(no_give_up, log(3), at(300, error())))[2] == ["surfaced"]
+
+
+def test_the_error_of_a_create_that_was_tried_again_ends_no_watch():
+    """It came before the first attach; what ends the watch is what comes behind that."""
+    watch = [
+        log(3),
+        at(10, error("remote_protocol_error")),
+        at(20, asked(None)),
+        at(30, refused()),
+        at(40, error("cursor_expired")),
+    ]
+    assert holds(says(no_give_up, watch, exited(1)))
+    assert (
+        wrong(says(no_give_up, log(3), at(10, error("first")), at(20, asked(None)), at(30, error("second"))))[0]
+        == "gave up"
+    )
 
 
 def test_after_its_budget_a_client_may_end():

@@ -2,6 +2,7 @@
 
 from chaos_history import asked, came, exited, finished, holds, log, says, shown, silent, wrong
 from reattach_chaos.checkers import whole_events
+from reattach_chaos.history import Snapshot
 
 
 def test_half_an_event_that_comes_again_whole_is_right():
@@ -28,6 +29,13 @@ def test_the_attach_alone_is_proof():
     assert wrong(says(whole_events, log(3), came(1), shown(1), came(2, whole=False), asked(2, conn=2)))[1] == (
         "the client asked after event 2 (e1.2), and only a part of it had come"
     )
+
+
+def test_a_cursor_that_the_server_stated_is_from_no_half_event():
+    """A state at a boundary holds the event of which only a part had come on the stream."""
+    stated = Snapshot(boundary="e1.2", status="running")
+    assert holds(says(whole_events, log(3), came(1), shown(1), came(2, whole=False), stated, asked(2, conn=2)))
+    assert wrong(says(whole_events, log(3), came(1), shown(1), came(2, whole=False), asked(2, conn=2), stated))
 
 
 def test_half_an_event_must_not_be_shown():
