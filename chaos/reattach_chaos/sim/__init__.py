@@ -3,7 +3,7 @@
     from reattach_chaos.sim import play_simulated, volume
 
     history = play_simulated(schedule)                  # the same schedule, the same history
-    found = volume(range(1000), told=print)             # drawn schedules, judged as they come
+    found = volume(range(1000), jobs=2, progress=print) # drawn schedules, judged as they come
 
 Start with `play.py`. Never here: a socket, a thread, real time, a decision of the client's; a verdict (`checkers/`).
 """
