@@ -52,7 +52,12 @@ def _add_run(commands: Any) -> None:
         "reference server is what it is tried against. What is not valid is saved under .reattach/chaos/SEED/.",
     )
     _add_stage(parser)
-    parser.add_argument("--sample", choices=("quick", "full", "soak"), default="quick", help="default: %(default)s")
+    parser.add_argument(
+        "--sample",
+        choices=("quick", "full", "soak", "sim"),
+        default="quick",
+        help="default: %(default)s; sim: in memory",
+    )
     parser.add_argument(
         "--faults", type=_words, default=(), metavar="F,…", help="only cases with one of these, such as fin,rst,stall"
     )
@@ -200,6 +205,12 @@ def _options(args: argparse.Namespace) -> Options:
         raise ValueError(f"--target {args.target}: an address such as http://127.0.0.1:8700 is needed")
     if args.scenario and args.scenario not in READY and not args.target:
         load_script(args.scenario)  # a ScenarioError is a ValueError that names the place
+    simulated = getattr(args, "sample", "") == "sim"
+    for flag in ("client", "target", "mutant", "scenario", "toxiproxy", "kill") if simulated else ():
+        if getattr(args, flag):
+            raise ValueError(
+                f"--sample sim plays our client against the simulation's server: --{flag} has no place there"
+            )
     seed = getattr(args, "seed", _SEED)
     bill = Bill(
         target=args.target.rstrip("/"),
@@ -211,6 +222,7 @@ def _options(args: argparse.Namespace) -> Options:
         backend=args.backend,
         toxiproxy=args.toxiproxy,
         seed=seed,
+        simulated=simulated,
     )
     quiet, as_json = getattr(args, "quiet", False), getattr(args, "json", False)
     if args.chaos != "run":

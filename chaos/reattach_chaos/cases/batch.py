@@ -10,7 +10,7 @@ from reattach_chaos.schedules import Schedule
 async def batch(
     schedules: Sequence[Schedule],
     play: Callable[[Schedule], Awaitable[Played]],
-    done: Callable[[Played], Played],
+    done: Callable[[Played], Played | None],
     *,
     jobs: int,
     fail_fast: bool = False,
@@ -20,7 +20,7 @@ async def batch(
     Args:
         schedules: What is played.
         play: Plays one.
-        done: Told of each as it ends; returns what is kept of it: many histories would fill the memory.
+        done: Told of each as it ends; returns what is kept of it (many histories would fill the memory); None: it does not count.
         jobs: So many at a time.
         fail_fast: Begin no more after the first that is not valid; those that are being played are played to their ends.
 
@@ -35,8 +35,11 @@ async def batch(
         while not enough.is_set() and (following := next(waiting, None)) is not None:
             place, schedule = following
             case = await play(schedule)
-            found[place] = done(case)
-            if fail_fast and case.verdict.word != "valid":
+            kept = done(case)
+            if kept is None:
+                continue
+            found[place] = kept
+            if fail_fast and kept.verdict.word != "valid":
                 enough.set()
 
     try:

@@ -9,6 +9,7 @@ import secrets
 from dataclasses import dataclass
 
 from reattach_chaos.cases.control import ServerTrouble
+from reattach_chaos.cases.player import Player
 from reattach_chaos.cases.session import Session, clean_pass, input_of
 from reattach_chaos.cases.theatre import Bill, Theatre
 from reattach_chaos.schedules import Schedule, bytewise
@@ -38,6 +39,7 @@ async def every_byte(stage: Theatre, bill: Bill, scenario: str) -> Bytes | None:
     if bill.mode == "start":
         return None
     player, session = stage.player, stage.session
+    assert isinstance(player, Player)
     if not (bill.target or bill.scenario):
         scenario = CANONICAL
         control = player.control(player.stage.token())

@@ -26,6 +26,7 @@ from reattach_chaos.cases.errands import objection_to
 from reattach_chaos.cases.folder import Folder, NoSuchCase, Saved, find, newest_page, of_seed, saved
 from reattach_chaos.cases.progress import Progress
 from reattach_chaos.cases.sample import Wanted, choose
+from reattach_chaos.cases.simulated import SIMULATED
 from reattach_chaos.cases.theatre import Bill, Theatre, theatre
 from reattach_chaos.checkers import EXIT_CODES, Coverage, RunVerdict, Tally, coverage
 from reattach_chaos.demo.child import ChildFailed
@@ -42,6 +43,8 @@ HISTORIES = 100
 SESSION = "session"
 """What a schedule calls the session of three runs that is played where no scenario is named."""
 CLIENT_SETTINGS, SERVER_SETTINGS = frozenset({"client", "mode"}), frozenset({"target", "scenario"})
+SHRUNK = ("soak", "sim")
+"""The samples whose first failing case is shrunk unasked: nobody wrote it."""
 
 T = TypeVar("T")
 
@@ -132,6 +135,8 @@ def bill_of(schedule: Schedule, given: Bill) -> Bill:
         ScheduleError: It asks for what is not done on sockets: half an order obeyed would be another case.
     """
     client, server = schedule.client, schedule.server
+    if client.get("mode") == SIMULATED:
+        return replace(given, simulated=True, seed=schedule.seed)
     for settings, known in ((client, CLIENT_SETTINGS), (server, SERVER_SETTINGS)):
         if unknown := sorted(settings.keys() - known):
             raise ScheduleError(f"case {schedule.id} cannot be played: there is no {', '.join(unknown)} on sockets")
@@ -166,10 +171,14 @@ async def _run(options: Options) -> int:
         progress = Progress(len(told), None if options.quiet else sys.stderr)
         tally, kept = Tally(), Counter[str]()
 
-        def done(case: Played) -> Played:
-            progress.played(case)
+        def done(case: Played) -> Played | None:
+            word, idle = case.verdict.word, options.bill.simulated and _came_to_nothing(case)
             tally.add(case.history)
-            word = case.verdict.word
+            if idle:
+                kept["idle"] += 1
+                progress.passed_over()
+                return None
+            progress.played(case)
             if options.as_json:
                 _out(json.dumps(_case_line(case)))
             if word != "valid":
@@ -180,9 +189,17 @@ async def _run(options: Options) -> int:
         played = await batch(told, stage.player.play, done, jobs=options.jobs, fail_fast=options.fail_fast)
         progress.end()
         notes = chosen.notes()
+        if kept["idle"]:
+            notes.append(f"{kept['idle']} cases that were drawn are not counted: not all of their faults came.")
+        failing = next((case for case in played if case.verdict.word == "invalid"), None)
+        if failing is not None and options.wanted.sample in SHRUNK:
+            smallest = folder.save(await _smallest(failing, stage, options))
+            notes.append(f"{failing.id} fails with less, too: {_again(smallest.file)}")
         if options.wanted.sample == "full" and cuts is None:
             notes.append("The cuts at every byte are left out: a client that starts its run never gets the same bytes.")
-        suite = _suite(tuple(played), tally.coverage(), options, stage, progress.seconds, began, len(told), notes)
+        suite = _suite(
+            tuple(played), tally.coverage(), options, stage, progress.seconds, began, len(told) - kept["idle"], notes
+        )
     page = folder.report(suite)
     if options.junit is not None:
         options.junit.write_text(as_junit(suite), encoding="utf-8")
@@ -209,20 +226,33 @@ async def _shrink(found: Saved, options: Options) -> int:
         case = await stage.player.play(_told(found.schedule, stage, options.bill))
         if not case.verdict.broken:
             return _tell_shrunk(case, f"it does not fail any more: {case.verdict.sentence()}", options)
-        law = next(iter(case.verdict.broken))
-        smallest = case
-        search = Shrinking(case.schedule)
-        playable = (schedule for schedule in search if not _objection(schedule, stage, options))
-        for schedule in islice(playable, SHRINK_TRIES):
-            tried = await stage.player.play(schedule)
-            if not options.quiet:
-                _err(f"{tried.verdict.word:8} {schedule.id}")
-            if law in tried.verdict.broken:
-                smallest = tried
-                search.failed(schedule)
+        smallest = await _smallest(case, stage, options)
     kept = Folder(found.path.parent).save(smallest)
     text = f"{kept.verdict.sentence()}\n{dumps(kept.schedule)}again: {_again(kept.file)}"
     return _tell_shrunk(kept, text, options)
+
+
+async def _smallest(case: Played, stage: Theatre, options: Options) -> Played:
+    """Return the smallest case that was found to break the same law."""
+    law = next(iter(case.verdict.broken))
+    smallest = case
+    search = Shrinking(case.schedule)
+    playable = (schedule for schedule in search if not _objection(schedule, stage, options))
+    for schedule in islice(playable, SHRINK_TRIES):
+        tried = await stage.player.play(schedule)
+        if not options.quiet:
+            _err(f"{tried.verdict.word:8} {schedule.id}")
+        if law in tried.verdict.broken:
+            smallest = tried
+            search.failed(schedule)
+    return smallest
+
+
+def _came_to_nothing(case: Played) -> bool:
+    """Whether all that is not known of a case is what a fault would have shown that did not come."""
+    verdict = case.verdict
+    missed = verdict.word == "unknown" and verdict.fired < verdict.planned and not verdict.trouble
+    return missed and all(reason.startswith("inconclusive") for reason in verdict.unknown)
 
 
 def _tell_shrunk(case: Played, text: str, options: Options) -> int:
@@ -238,6 +268,8 @@ def _tell_shrunk(case: Played, text: str, options: Options) -> int:
 
 
 def _objection(schedule: Schedule, stage: Theatre, options: Options) -> str:
+    if options.bill.simulated:
+        return ""
     return objection_to(schedule, stage.session, stage.client, options.bill.mode, kill=True)
 
 
@@ -249,10 +281,10 @@ def _check(schedule: Schedule, stage: Theatre, options: Options) -> None:
 def _told(schedule: Schedule, stage: Theatre, bill: Bill) -> Schedule:
     """Return the schedule with all that plays it again."""
     server = {name: value for name, value in (("target", bill.target), ("scenario", bill.scenario)) if value}
-    client = {"client": stage.client.name, "mode": bill.mode}
+    client = {"client": stage.client.name, "mode": SIMULATED if bill.simulated else bill.mode}
     return replace(
         schedule,
-        seed=bill.seed,
+        seed=schedule.seed if bill.simulated else bill.seed,
         client={**schedule.client, **client},
         server={**schedule.server, **server},
         versions={"reattach": version("reattach")},
@@ -281,7 +313,7 @@ def _suite(
         verdict=verdict,
         played=played,
         planned=planned,
-        target=options.bill.target or "reference server",
+        target=options.bill.target or ("the simulation's" if options.bill.simulated else "reference server"),
         client=stage.client.name,
         backend=stage.backend,
         sample=options.wanted.sample,

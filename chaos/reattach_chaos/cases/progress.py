@@ -43,6 +43,10 @@ class Progress:
             self._told = now
             self._write()
 
+    def passed_over(self) -> None:
+        """Count a case of which nothing was expected."""
+        self._done += 1
+
     def line(self) -> str:
         """Return the line."""
         return (

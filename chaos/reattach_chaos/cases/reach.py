@@ -12,6 +12,9 @@ _ENDING = frozenset({Fault.REFUSE, Fault.ACCEPT_CLOSE, Fault.BUSY, Fault.UNAUTHO
 """Faults that no stream gets past, beside those that cut."""
 _EVERY = 1_000  # as many as a case can have
 _REFUSING = frozenset({Fault.UNAUTHORIZED, Fault.WRONG_TYPE})
+_BEHIND = (Place.AFTER_EVENT, Place.IN_REPLAY, Place.IDLE)
+_OVER = (Place.AFTER_TERMINAL, Place.AFTER_TERMINATOR)
+"""Behind the last event nothing is asked for again."""
 _LIVE = frozenset({Place.IN_COMMENT, Place.AFTER_COMMENT, Place.BEFORE_LIVE})
 
 
@@ -23,7 +26,7 @@ def unreached(schedule: Schedule, session: Session) -> str:
         if (
             planned.route == "stream"
             and planned.nth != "every"
-            and planned.nth > 1 + _ends(schedule.faults[:number], planned.at.run)
+            and planned.nth > 1 + _ends(schedule.faults[:number], planned.at.run, session)
         ):
             return "no fault before it makes the client ask for so many streams"
     return ""
@@ -39,8 +42,8 @@ def _never(planned: Planned, session: Session) -> str:
         return "a client starts one run"
     if route == "cancel" and place is Place.IN_REQUEST_BODY:
         return "a cancel has no body"
-    if route == "create" and planned.fault in _REFUSING and (planned.nth == "every" or planned.times > 1):
-        return "a start that is refused for good plays nothing"
+    if route in ("create", "cancel") and planned.fault in _REFUSING and (planned.nth == "every" or planned.times > 1):
+        return f"a {route} that is refused for good plays nothing"
     if place is Place.IN_CHARACTER and not _has_character(planned, session):
         return "the event has no such character"
     return ""
@@ -66,14 +69,15 @@ def _crowded(planned: Planned, faults: Sequence[Planned]) -> str:
             return ""
 
 
-def _ends(faults: Sequence[Planned], run: int) -> int:
+def _ends(faults: Sequence[Planned], run: int, session: Session) -> int:
     """Return how many streams of a run these faults end, at most."""
-    ending = [each for each in faults if each.at.run == run and _is_end(each)]
+    ending = [each for each in faults if each.at.run == run and _is_end(each, session)]
     return sum(each.times if each.nth != "every" else _EVERY for each in ending)
 
 
-def _is_end(planned: Planned) -> bool:
-    if planned.route != "stream":
+def _is_end(planned: Planned, session: Session) -> bool:
+    last = planned.at.event == len(session.runs[planned.at.run - 1].events) and planned.at.place in _BEHIND
+    if planned.route != "stream" or last or planned.at.place in _OVER:
         return False
     hold = planned.fault in (Fault.STALL, Fault.HALF_OPEN) and planned.direction == "upstream"
     return planned.fault in _ENDING or (planned.fault.traits.cuts and not hold)

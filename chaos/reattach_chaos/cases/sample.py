@@ -14,14 +14,18 @@ from reattach_chaos.cases.client import Client, Mode
 from reattach_chaos.cases.errands import objection_to
 from reattach_chaos.cases.reach import unreached
 from reattach_chaos.cases.session import Session
-from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at, pairwise, quick, soak
+from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at, pairwise, quick, sim, soak
 from reattach_chaos.schedules.quick import before
 
-SampleName: TypeAlias = Literal["quick", "full", "soak"]
+SampleName: TypeAlias = Literal["quick", "full", "soak", "sim"]
 SOAK_CASES = 500
 MOST_DRAWN = 4_000
 """Schedules are drawn until so many can be played, or so many were looked at."""
 LONGEST_STORM = 4
+SILENT = (Fault.STALL, Fault.HALF_OPEN)
+"""They cost a client's read limit each, and come twice at most."""
+SIM_CASES = 2_000
+"""So many are drawn; those are counted whose faults all came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +81,10 @@ def choose(
     for schedule, about in chain(drawn, ((cut, every_byte.session) for cut in cuts if every_byte is not None)):
         if not _asked(wanted, schedule):
             continue
-        why = objection_to(schedule, about, client, mode, kill=wanted.kill)
-        if why := why or unreached(schedule, about):
+        why = ""
+        if wanted.sample != "sim":
+            why = objection_to(schedule, about, client, mode, kill=wanted.kill) or unreached(schedule, about)
+        if why:
             left_out[why] += 1
         else:
             found.setdefault(schedule.id, replace(schedule, seed=schedule.seed or wanted.seed))
@@ -100,13 +106,17 @@ def _drawn(wanted: Wanted, session: Session, scenario: str) -> Iterator[Schedule
         case "soak":
             for schedule in islice(soak(wanted.seed, shape, scenario=scenario), MOST_DRAWN):
                 yield replace(schedule, faults=_bounded(schedule))
+        case "sim":
+            yield from islice(sim(wanted.seed), SIM_CASES)
     if wanted.kill and wanted.sample != "soak":
         yield from _kills(wanted, session, scenario)
 
 
 def _bounded(schedule: Schedule) -> tuple[Planned, ...]:
     """Return its faults with shorter storms: a client waits longer and longer in one, and here that takes real time."""
-    return tuple(replace(each, times=min(each.times, LONGEST_STORM)) for each in schedule.faults)
+    return tuple(
+        replace(each, times=min(each.times, 2 if each.fault in SILENT else LONGEST_STORM)) for each in schedule.faults
+    )
 
 
 def _kills(wanted: Wanted, session: Session, scenario: str) -> Iterator[Schedule]:

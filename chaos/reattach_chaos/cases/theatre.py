@@ -22,6 +22,7 @@ from reattach_chaos.cases.client import Client, CommandClient, Mode, MutantClien
 from reattach_chaos.cases.control import Control
 from reattach_chaos.cases.player import Player, Stage
 from reattach_chaos.cases.session import DEFAULT, Session, clean_pass, input_of
+from reattach_chaos.cases.simulated import SimulatedPlayer, simulation
 from reattach_chaos.cases.terms import HEARTBEAT_MS, Terms
 from reattach_chaos.cases.workers import Workers
 from reattach_chaos.demo.child import Child
@@ -49,6 +50,7 @@ class Bill:
         backend: Which Toxiproxy ends connections.
         toxiproxy: The address of one that runs; "" for none.
         seed: Of the run.
+        simulated: In memory instead of on sockets, with our client and a server of the simulation.
     """
 
     target: str = ""
@@ -60,13 +62,14 @@ class Bill:
     backend: BackendName = "auto"
     toxiproxy: str = ""
     seed: int = 0
+    simulated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Theatre:
     """What cases are played with."""
 
-    player: Player
+    player: Player | SimulatedPlayer
     session: Session
     client: Client
     server_url: str
@@ -84,6 +87,11 @@ async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
     """
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="reattach-chaos-"))
     async with AsyncExitStack() as stack:
+        if bill.simulated:
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            nobody = OwnClient(folder, Workers(folder, folder))  # by its name only: the simulation has it inside
+            yield Theatre(await stack.enter_async_context(simulation()), Session(runs=()), nobody, "", "simulation")
+            return
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         nursery = folder / "nursery"
         backend = await stack.enter_async_context(Backend(bill.backend, bill.toxiproxy, bill.seed))

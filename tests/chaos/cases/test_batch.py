@@ -66,6 +66,22 @@ async def test_with_fail_fast_nothing_begins_after_the_first_bad_case():
     assert [each.schedule.seed for each in found] == [0, 1]
 
 
+async def test_a_case_that_does_not_count_ends_nothing_and_is_not_among_them():
+    """Such as one of a drawn schedule, whose faults did not all come."""
+
+    async def play(schedule):
+        return case(schedule, "came to nothing")
+
+    kept = await batch(
+        [faults(seed=n) for n in range(3)],
+        play,
+        lambda each: each if each.schedule.seed else None,
+        jobs=1,
+        fail_fast=True,
+    )
+    assert [each.schedule.seed for each in kept] == [1]
+
+
 async def test_what_cannot_be_saved_is_raised_as_itself():
     """A full disk is told by its own error, which the command knows, and not in a group, which it would crash of."""
 

@@ -1,0 +1,37 @@
+"""`--sample sim`: drawn schedules in memory, by the same commands as those on sockets."""
+
+import json
+
+import pytest
+
+from reattach.cli import main
+from reattach_chaos.cases import sample
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder of our own, and few cases."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sample, "SIM_CASES", 12)
+
+
+def told(capsys):
+    """Return the JSON lines."""
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_drawn_sample_is_played_and_what_came_to_nothing_is_not_counted(here, capsys):
+    """Of each seed one schedule, whose id names it; a note says how many were not counted."""
+    assert main(["chaos", "run", "--sample", "sim", "--seed", "100", "--json"]) == 0
+    *cases, verdict = told(capsys)
+    assert 0 < verdict["cases"] < 12
+    assert verdict["fired"] == verdict["valid"] == verdict["cases"]
+    assert {each["id"] for each in cases} <= {f"sim-seed-{seed}" for seed in range(100, 112)}
+
+
+@pytest.mark.parametrize(
+    "words", [["--client", "./mine.sh"], ["--kill"], ["--scenario", "hello"], ["--mutant", "reset-on-200"]]
+)
+def test_what_has_no_place_there_is_an_error_of_usage(here, capsys, words):
+    assert main(["chaos", "run", "--sample", "sim", *words]) == 64
+    assert f"{words[0]} has no place there" in capsys.readouterr().err
