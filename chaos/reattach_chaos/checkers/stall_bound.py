@@ -26,10 +26,11 @@ from reattach_chaos.history import (
     Server,
     Store,
     Surfaced,
+    Terminal,
 )
 
 _BYTES: tuple[type[Record], ...] = (ResumeOk, Received, Heartbeat)
-_REASONS: tuple[type[Record], ...] = (Store, Server, Surfaced, Finished, Died, Exited)
+_REASONS: tuple[type[Record], ...] = (Store, Server, Surfaced, Terminal, Finished, Died, Exited)
 _ANSWERS: tuple[type[Record], ...] = (Resume, Surfaced, Finished, Died, Exited)
 HASTE = 0.5
 """A client that closes before this part of a heartbeat does not close because of silence."""

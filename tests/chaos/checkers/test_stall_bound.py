@@ -2,7 +2,7 @@
 
 from chaos_history import asked, at, beat, came, closed, cut, exited, finished, holds, log, says, silent, streams, wrong
 from reattach_chaos.checkers import stall_bound
-from reattach_chaos.history import Store
+from reattach_chaos.history import Store, Terminal
 
 T = {"heartbeat_ms": 1000.0, "stall_heartbeats": 4.0}
 
@@ -78,6 +78,8 @@ def test_patience_is_right_and_so_is_haste_for_another_reason():
     assert silent(says(stall_bound, log(2), hasty(1, 0, 100.0), hasty(2, 2000, 100.0), again, **T))
     failed = [at(0, streams(1)), Store(did="failed"), at(750, closed("client", 1))]
     assert silent(says(stall_bound, log(2), failed, failed, again, **T))
+    ended = [at(0, streams(1)), Terminal(witness="stream", status="completed"), at(750, closed("client", 1))]
+    assert silent(says(stall_bound, log(2), ended, ended, again, **T)), "it took its time over a stream that had ended"
     never_live = [at(0, closed("client", 5)), at(0, closed("gate", 6)), at(0, closed("client", None))]
     assert silent(says(stall_bound, log(2), never_live, again, **T))
 
