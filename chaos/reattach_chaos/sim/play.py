@@ -256,7 +256,7 @@ class _Session:
         if self.stage.plans.any_on("list"):
             await self.tried(lambda: self.client.session_runs("ses_1"))
         if self.stage.plans.any_on("cancel"):
-            await self.tried(self.client.attach(next(iter(ids.values()))).cancel)  # it is over: that changes nothing
+            await self.tried(self.client.attach(ids[2]).cancel)  # a pause that was answered: it changes nothing
 
     async def tried(self, call: Callable[[], Any]) -> Any:
         """Call, and call again where that may help.

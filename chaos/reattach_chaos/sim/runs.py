@@ -47,10 +47,13 @@ _CASTS = ((1,), (2,), (1, 2), (2, 3), (1, 2, 3))
 
 
 def cast(schedule: Schedule, chance: random.Random) -> tuple[int, ...]:
-    """Return the numbers of the runs that are played: those that a fault concerns, and seldom more. Without a fault it is all."""
+    """Return the numbers of the runs that are played: those that a fault concerns, and seldom more. Without a fault it is all.
+
+    The only cancel that asks a server is that of a pause; there it was answered.
+    """
     needed: set[int] = set()
     for planned in schedule.faults:
-        needed |= {2, 3} if planned.route == "answer" else {planned.at.run}
+        needed |= {2, 3} if planned.route in ("answer", "cancel") else {planned.at.run}
         if planned.at.run == 3:
             needed.add(2)
     enough = [each for each in _CASTS if needed and needed <= set(each)] or [_CASTS[-1]]

@@ -38,7 +38,7 @@ def every(fault):
             yield Schedule(id="place", seed=IDLING).with_faults((planned,))
 
 
-IDLING = 11
+IDLING = 99
 """A seed with a long pause behind the second event of the first run."""
 
 
