@@ -100,6 +100,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, help="in place of the scenarios' own seeds")
     parser.add_argument("--deterministic", action="store_true", help="the same creates give the same bytes")
+    parser.add_argument(
+        "--mutant", metavar="ID", help="be wrong on purpose, in one thing, to try who reads; `--mutant ?` lists them"
+    )
     for names, text in (
         (("--json",), "first line as JSON"),
         (("-q", "--quiet"), "say less"),
@@ -162,13 +165,31 @@ def _run(args: argparse.Namespace) -> int:
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise _Wrong(f"{', '.join(missing)} not installed. Run: pip install 'reattach[mockserver]'")
+    application = _application(args.mutant)
     settings = _settings(args)
     with ExitStack() as sockets:
         listener = sockets.enter_context(_bound(args.host, args.port, "--port"))
         admin = None
         if args.admin_port is not None:
             admin = sockets.enter_context(_bound(args.admin_host, args.admin_port, "--admin-port"))
-        return asyncio.run(_serve(args, settings, listener, admin, admin_token))
+        return asyncio.run(_serve(args, application, settings, listener, admin, admin_token))
+
+
+def _application(mutant: str | None) -> Any:
+    """Return what makes the server: the right one, or a wrong one that says so."""
+    from reattach_mockserver.app import create_app
+
+    if mutant is None:
+        return create_app
+    from reattach_mockserver.mutants.registry import UnknownMutant, server_mutant
+
+    try:
+        wrong = server_mutant(mutant)
+    except UnknownMutant as unknown:
+        raise _Wrong(str(unknown)) from None
+    told = f"this server is WRONG ON PURPOSE (--mutant {wrong.id}): it {wrong.words}"
+    print(f"reattach serve: {told} ({', '.join(wrong.breaks)})", file=sys.stderr, flush=True)
+    return wrong
 
 
 def _bound(host: str, port: int, option: str) -> socket.socket:
@@ -257,13 +278,13 @@ def _is_loopback(host: str) -> bool:
 
 async def _serve(
     args: argparse.Namespace,
+    application: Any,
     settings: Any,
     listener: socket.socket,
     admin: socket.socket | None,
     admin_token: str | None,
 ) -> int:
     from reattach_mockserver.admin.app import AdminApplication
-    from reattach_mockserver.app import create_app
     from reattach_mockserver.engine.players import UnknownScript
     from reattach_mockserver.host import Admin, host, url_of
     from reattach_mockserver.logs.base import LogError
@@ -281,7 +302,8 @@ async def _serve(
         admin_url = None if admin is None else url_of(admin)
         if getattr(args, "json", False):
             facts = {"kind": "serving", "url": url, "pid": os.getpid(), "log": settings.log.name}
-            print(json.dumps({**facts, "admin_url": admin_url, "protocol": 1}), flush=True)
+            wrong = {} if args.mutant is None else {"mutant": args.mutant}
+            print(json.dumps({**facts, "admin_url": admin_url, "protocol": 1, **wrong}), flush=True)
         else:
             print(f"reattach serving on {url}", flush=True)
             if admin_url is not None:
@@ -291,7 +313,7 @@ async def _serve(
     loop.add_signal_handler(signal.SIGINT, end, _INTERRUPTED)
     loop.add_signal_handler(signal.SIGTERM, end, _TERMINATED)
     try:
-        app = create_app(settings)
+        app = application(settings)
         beside = None if admin is None else Admin(AdminApplication(app, admin_token), admin)
         await host(app, listener, stop, ready, admin=beside)
     except UnknownScript as unknown:

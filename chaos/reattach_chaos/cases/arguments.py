@@ -88,9 +88,10 @@ def _add_run(commands: Any) -> None:
 def _add_stage(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="", metavar="URL", help="a server that runs; its token: $REATTACH_TOKEN")
     parser.add_argument("--profile", choices=("native",), default="native", help="the server's dialect")
-    who = parser.add_mutually_exclusive_group()
-    who.add_argument("--client", default="", metavar="CMD", help="the client under test: any command")
-    who.add_argument("--mutant", default="", metavar="ID", help="a small client that is wrong in one thing, to try us")
+    parser.add_argument("--client", default="", metavar="CMD", help="the client under test: any command")
+    parser.add_argument(
+        "--mutant", default="", metavar="ID", help="a small client, or a server, that is wrong in one thing, to try us"
+    )
     parser.add_argument(
         "--client-mode",
         choices=("follow", "start"),
@@ -196,11 +197,17 @@ def _options(args: argparse.Namespace) -> Options:
     from reattach_chaos.cases.theatre import Bill
     from reattach_chaos.mutants import KILLED_BY
     from reattach_chaos.schedules import Fault, Place
+    from reattach_mockserver.mutants.registry import SERVER_MUTANTS, UnknownMutant
     from reattach_mockserver.scenarios.parse import load_script
     from reattach_mockserver.scenarios.ready import READY
 
-    if args.mutant and args.mutant not in KILLED_BY:
-        raise ValueError(f"--mutant {args.mutant}: there is {', '.join(KILLED_BY)}")
+    if args.mutant and args.mutant not in (known := {**KILLED_BY, **SERVER_MUTANTS}):
+        raise UnknownMutant(args.mutant, known)
+    wrong = args.mutant if args.mutant in SERVER_MUTANTS else ""
+    if wrong and args.target:
+        raise ValueError(f"--mutant {wrong} is a server of ours: leave --target out")
+    if args.client and args.mutant and not wrong:
+        raise ValueError(f"--mutant {args.mutant} is a client: leave --client out")
     if args.target and "://" not in args.target:
         raise ValueError(f"--target {args.target}: an address such as http://127.0.0.1:8700 is needed")
     if args.scenario and args.scenario not in READY and not args.target:
@@ -215,7 +222,8 @@ def _options(args: argparse.Namespace) -> Options:
     bill = Bill(
         target=args.target.rstrip("/"),
         client=args.client,
-        mutant=args.mutant,
+        wrong=wrong,
+        mutant="" if wrong else args.mutant,
         mode=args.client_mode,
         scenario=args.scenario,
         timeout_s=args.client_timeout,

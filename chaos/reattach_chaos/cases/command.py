@@ -42,7 +42,7 @@ HISTORIES = 100
 """So many of the cases that are not valid are kept with all that was seen; the report leads with one of the first."""
 SESSION = "session"
 """What a schedule calls the session of three runs that is played where no scenario is named."""
-CLIENT_SETTINGS, SERVER_SETTINGS = frozenset({"client", "mode"}), frozenset({"target", "scenario"})
+CLIENT_SETTINGS, SERVER_SETTINGS = frozenset({"client", "mode"}), frozenset({"target", "mutant", "scenario"})
 SHRUNK = ("soak", "sim")
 """The samples whose first failing case is shrunk unasked: nobody wrote it."""
 
@@ -155,6 +155,7 @@ def bill_of(schedule: Schedule, given: Bill) -> Bill:
         mutant=given.mutant or mutant,
         mode="start" if client.get("mode") == "start" else given.mode,
         target=given.target or str(server.get("target", "")),
+        wrong=given.wrong or str(server.get("mutant", "")),
         scenario=scenario,
         seed=schedule.seed,
     )
@@ -280,7 +281,8 @@ def _check(schedule: Schedule, stage: Theatre, options: Options) -> None:
 
 def _told(schedule: Schedule, stage: Theatre, bill: Bill) -> Schedule:
     """Return the schedule with all that plays it again."""
-    server = {name: value for name, value in (("target", bill.target), ("scenario", bill.scenario)) if value}
+    settings = {"target": bill.target, "mutant": bill.wrong, "scenario": bill.scenario}
+    server = {name: value for name, value in settings.items() if value}
     client = {"client": stage.client.name, "mode": SIMULATED if bill.simulated else bill.mode}
     return replace(
         schedule,
@@ -313,7 +315,7 @@ def _suite(
         verdict=verdict,
         played=played,
         planned=planned,
-        target=options.bill.target or ("the simulation's" if options.bill.simulated else "reference server"),
+        target=_target(options.bill),
         client=stage.client.name,
         backend=stage.backend,
         sample=options.wanted.sample,
@@ -324,6 +326,13 @@ def _suite(
         again=_again(word) if word else "",
         notes=tuple(notes),
     )
+
+
+def _target(bill: Bill) -> str:
+    """Name the server to a person."""
+    if bill.wrong:
+        return f"mutant {bill.wrong}"
+    return bill.target or ("the simulation's" if bill.simulated else "reference server")
 
 
 def _again(word: str) -> str:

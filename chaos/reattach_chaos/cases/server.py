@@ -1,9 +1,9 @@
 """Our own server under all cases of a run: the reference server in a process of its own, deterministic, on free loopback ports.
 
-`python -m reattach_chaos.cases.server --heartbeat-ms N --seed N --default NAME [SCENARIO-FILE…]`. First line on stdout:
-`{"kind": "serving", "url": …, "admin_url": …}`. The ordinary server but for two things: its heartbeat is short, since a stall costs
-several of them, and every token is good and a principal of its own, so that cases that are played side by side on it never see each
-other's runs. It ends on SIGTERM and with its stdin.
+`python -m reattach_chaos.cases.server --heartbeat-ms N --seed N --default NAME [--mutant ID] [SCENARIO-FILE…]`. First line on
+stdout: `{"kind": "serving", "url": …, "admin_url": …}`. The ordinary server, or a wrong one, but for two things: its heartbeat is
+short, since a stall costs several of them, and every token is good and a principal of its own, so that cases played side by
+side never see each other's runs. It ends on SIGTERM and with its stdin.
 """
 
 import argparse
@@ -16,10 +16,11 @@ import sys
 from dataclasses import dataclass
 
 from reattach_mockserver.admin.app import AdminApplication
-from reattach_mockserver.app import create_app
+from reattach_mockserver.app import Application, create_app
 from reattach_mockserver.bearer import Caller, Tokens, digest
 from reattach_mockserver.host import Admin, bind, host, url_of
 from reattach_mockserver.library import Library
+from reattach_mockserver.mutants.registry import server_mutant
 from reattach_mockserver.scenarios.parse import load_script
 from reattach_mockserver.settings import Limits, Settings
 
@@ -44,8 +45,10 @@ def main() -> int:
     parser.add_argument("--heartbeat-ms", required=True, type=int)
     parser.add_argument("--seed", required=True, type=int)
     parser.add_argument("--default", required=True, help="the scenario of an input that names none")
+    parser.add_argument("--mutant", default="", help="be wrong on purpose")
     parser.add_argument("files", nargs="*")
     args = parser.parse_args()
+    application = server_mutant(args.mutant) if args.mutant else create_app
     settings = Settings(
         scripts=Library({script.name: script for script in map(load_script, args.files)}),
         default=args.default,
@@ -55,12 +58,11 @@ def main() -> int:
         seed=args.seed,
     )
     with bind("127.0.0.1", 0) as listener, bind("127.0.0.1", 0) as admin:
-        asyncio.run(_serve(settings, listener, admin))
+        asyncio.run(_serve(application(settings), listener, admin))
     return 0
 
 
-async def _serve(settings: Settings, listener: socket.socket, beside: socket.socket) -> None:
-    app = create_app(settings)
+async def _serve(app: Application, listener: socket.socket, beside: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)

@@ -42,6 +42,7 @@ class Bill:
 
     Attributes:
         target: A server that runs; "": ours.
+        wrong: A mutant's name in place of our right server; "" for none.
         client: The command under test; "": our own.
         mutant: A mutant's name in its place, "" for none.
         mode: Whether the client starts runs itself.
@@ -54,6 +55,7 @@ class Bill:
     """
 
     target: str = ""
+    wrong: str = ""
     client: str = ""
     mutant: str = ""
     mode: Mode = "follow"
@@ -132,7 +134,8 @@ async def _server(bill: Bill, folder: Path, stack: AsyncExitStack) -> tuple[str,
     files = [bill.scenario] if bill.scenario and bill.scenario not in READY else []
     server = await Child.spawn(
         "server", "reattach_chaos.cases.server",
-        "--heartbeat-ms", f"{HEARTBEAT_MS:.0f}", "--seed", str(bill.seed), "--default", _names(bill)[0], *files,
+        "--heartbeat-ms", f"{HEARTBEAT_MS:.0f}", "--seed", str(bill.seed), "--default", _names(bill)[0],
+        *(["--mutant", bill.wrong] if bill.wrong else []), *files,
         folder=folder,
     )  # fmt: skip
     stack.push_async_callback(server.end)
