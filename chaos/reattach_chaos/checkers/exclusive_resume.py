@@ -1,7 +1,7 @@
-"""I5, exclusive resume: after `resume(c)` comes first the successor of c, and nothing up to c reaches the application.
+"""I5, exclusive resume: after `resume(c)` comes first the successor of c, then its successor, and nothing up to c is shown.
 
-Three ways to break it. The server sends something else first. The client shows again what came although it had asked to be past
-it. The client asks after what it never showed, so that this never comes.
+Three ways to break it. The server sends something else, first or later on the same connection, though a client may mask it. The
+client shows again what came although it had asked to be past it. The client asks after what it never showed, so it never comes.
 """
 
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from reattach_chaos.checkers.losses import losses, tells_commits
 from reattach_chaos.checkers.reading import Reading, Showing, read
 from reattach_chaos.checkers.repeats import repeats
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
+from reattach_chaos.checkers.sent import wrong_steps
 from reattach_chaos.history import CutFired, History, Received, Resume, Server
 
 
@@ -30,6 +31,7 @@ def check(history: History) -> Ruling:
             if loss.cause == "asked past"
         ]
     found += [wrong for showing in reading.showings() for wrong in _wrong_start(reading, showing)]
+    found += [wrong for showing in reading.showings() for wrong in wrong_steps(reading, showing)]
     return ruled(found, sum(attach.after is not None for attach in history.of(Resume)))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from reattach_chaos.checkers.losses import losses
 from reattach_chaos.checkers.reading import Log, Reading, read
 from reattach_chaos.checkers.ruling import Invalid, Ruling, Unknown, ruled
+from reattach_chaos.checkers.sent import wrong_bytes
 from reattach_chaos.history import History, Logged
 
 
@@ -24,6 +25,7 @@ def check(history: History) -> Ruling:
         if loss.cause == "dropped"
     ]
     found += _changed(reading)
+    found += [wrong for showing in reading.showings() for wrong in wrong_bytes(reading, showing)]
     found += _replayed(reading)
     return ruled(found, sum(len(log.events) for log in reading.logs.values()))
 

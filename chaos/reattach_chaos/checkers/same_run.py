@@ -1,7 +1,8 @@
-"""I7, same run: all that the client shows and asks for is of the runs that the case is about, and of their logs."""
+"""I7, same run: all that is shown, asked for and sent is of the runs that the case is about, and of their logs."""
 
 from reattach_chaos.checkers.reading import CLIENT, read
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
+from reattach_chaos.checkers.sent import foreign
 from reattach_chaos.history import Committed, Created, Delivered, Finished, History, Record, Resume
 
 _KINDS: tuple[type[Record], ...] = (Resume, Committed, Delivered, Finished)
@@ -24,4 +25,5 @@ def check(history: History) -> Ruling:
         elif isinstance(record, Delivered) and reading.place(record, record.id) is None:
             sentence = f"{record.id} was shown and is not in the log"
             found.append(Invalid(anomaly="foreign", sentence=sentence, witness=(record,)))
+    found += [wrong for showing in reading.showings() for wrong in foreign(reading, showing)]
     return ruled(found, compared)
