@@ -1,21 +1,21 @@
 """A server that shows a run to whoever has any token."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from reattach_mockserver.bearer import Caller, Tokens
 from reattach_mockserver.mutants.wrong import WrongServer
 from reattach_mockserver.settings import Settings
 
 
+@dataclass(frozen=True, slots=True)
 class _Everybody(Tokens):
     """All callers are one principal."""
 
-    def __init__(self, right: Tokens) -> None:
-        self._right = right
+    right: Tokens
 
     def caller(self, token: str) -> Caller | None:
         """Return the caller, as the same as all others."""
-        found = self._right.caller(token)
+        found = self.right.caller(token)
         return None if found is None else replace(found, principal="everybody")
 
 
@@ -29,4 +29,4 @@ class HasOnePrincipal(WrongServer):
 
     def given(self, settings: Settings) -> Settings:
         """Take everybody for the same."""
-        return settings if settings.tokens is None else replace(settings, tokens=_Everybody(settings.tokens))
+        return settings if settings.tokens is None else replace(settings, tokens=_Everybody({}, settings.tokens))
