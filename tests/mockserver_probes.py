@@ -37,7 +37,8 @@ steps:
     "tools.yaml",
 )
 FAILING = loads_script(
-    "{reattach: scenario/1, name: failing, clock: virtual, steps: [{end: failed, problem: {code: no, message: no}}]}", "f.yaml"
+    "{reattach: scenario/1, name: failing, clock: virtual, steps: [{end: failed, problem: {code: no, message: no}}]}",
+    "f.yaml",
 )
 ASKING = loads_script(
     """
@@ -409,3 +410,30 @@ PROBES: dict[str, Probe] = {
     "works-for-watchers": watching,
 }
 """Mutant → the probe that must find it."""
+ALSO: dict[str, set[str]] = {
+    "begins-live": {"failure", "heartbeat", "pages", "seam", "second_run", "tools"},
+    "buffers": {"heartbeat", "seam"},
+    "closes-inside-event": {"closing", "failure", "heartbeat", "pages", "resume", "seam", "second_run", "tools"},
+    "ends-at-limit": {"closing", "heartbeat", "pages", "resume", "seam", "second_run", "tools"},
+    "forgets-key-at-end": {"one_key", "other_body"},
+    "ignores-cursor": {"ahead", "foreign_cursor", "garbage", "old_epoch", "query"},
+    "ignores-key": {"key_after_end", "key_at_once", "other_body"},
+    "inclusive-resume": {"query"},
+    "keeps-five": {"control_frames", "pages", "query", "resume", "resume_head", "second_run", "tools", "whole"},
+    "moves-by-control": {"failure", "pages", "query", "resume", "seam", "second_run", "tools", "whole"},
+    "numbers-per-connection": {"query"},
+    "refuses-all-alike": {"ahead", "expired", "foreign_cursor", "garbage", "no_run_made", "old_epoch", "other_body"},
+    "refuses-with-200": {"ahead", "expired", "foreign_cursor", "garbage", "no_run_made", "old_epoch", "other_body"},
+    "resumes-at-tail": {"ahead", "expired", "foreign_cursor", "old_epoch", "query"},
+    "resumes-with-nothing": {"query"},
+    "sends-nul": {"failure", "pages", "query", "resume", "seam", "second_run", "tools"},
+    "sends-page-on-resume": {"query", "resume"},
+    "serves-old-epoch": {"ahead"},
+    "settles-twice": {"failure", "pages", "resume", "second_run", "tools"},
+    "skips-one": {"query"},
+    "spoils-characters": {"resume", "second_run"},
+    "stays-open": {"closing", "failure", "pages", "query", "resume", "second_run", "tools", "watching"},
+    "swaps-on-replay": {"query"},
+    "takes-foreign": {"ahead", "old_epoch"},
+}
+"""What a mutant fails besides its own probe: questions whose answer its one wrong decision is a part of."""

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from reattach_chaos.checkers.ending import Ending, ending
 from reattach_chaos.checkers.reading import CLIENT, Reading, Showing, code, read
-from reattach_chaos.history import Committed, History, Record, Resume, ResumeRejected, Server, Surfaced
+from reattach_chaos.history import Committed, Created, History, Record, Resume, ResumeRejected, Server, Surfaced
 
 GAP_ERRORS = frozenset({"cursor_expired", "epoch_changed", "cursor_refused", "gap_unfillable", "resume_rejected"})
 """Codes of errors that tell a gap: who attaches again after one of them goes on behind it."""
@@ -44,6 +44,8 @@ def tells_commits(history: History, who: str = CLIENT) -> bool:
 
 def lost_by(reading: Reading, showing: Showing) -> Iterator[Loss]:
     """Yield what one client lost of one run."""
+    if _second_run(reading, showing):
+        return
     end = ending(reading.history, showing)
     told = _told(reading, showing)
     last = max(showing.first, default=-1)
@@ -79,6 +81,13 @@ def _caused(reading: Reading, showing: Showing, place: int, last: int, end: Endi
     if later is not None:
         witness = (*witness, later)
     return Loss(place, "dropped", f"{name} was never shown", witness)
+
+
+def _second_run(reading: Reading, showing: Showing) -> bool:
+    """Whether nobody could know of a run: a create made it that had made another one, and that is told as a second run."""
+    created = {record.run for record in reading.history.of(Created)}
+    unread = not showing.first and not reading.of(Resume, showing)
+    return unread and len(created) > reading.history.case.runs
 
 
 def _hidden(reading: Reading, showing: Showing, place: int) -> bool:

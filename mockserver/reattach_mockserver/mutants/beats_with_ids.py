@@ -22,4 +22,6 @@ class BeatsWithIds(WrongServer):
     id = "beats-with-ids"
     words = "sends its heartbeats as events, with ids"
     breaks = ("RS-76", "RS-08")
+    found_by = ("I1",)
+    anomaly = "changed"
     streams = _Stream

@@ -11,6 +11,8 @@ class BeginsLive(WrongCursor):
     id = "begins-live"
     words = "begins at the end where no cursor is sent"
     breaks = ("RS-14",)
+    found_by = ("I15",)
+    anomaly = "gave up"
 
     def taken(self, run: RunRecord, word: str | None, cursor: Cursor | None) -> str | None:
         """Begin near the end, without a cursor."""

@@ -32,4 +32,5 @@ class Buffers(WrongServer):
     id = "buffers"
     words = "sends when four kilobytes have come together"
     breaks = ("RS-75",)
+    unseen = "an event that is held back looks like one that has not happened, and no law holds a server to its pace"
     streams = _Stream

@@ -26,4 +26,7 @@ class ClosesInsideEvent(WrongServer):
     id = "closes-inside-event"
     words = "closes a stream that has had its share in the middle of an event"
     breaks = ("RS-79",)
+    unseen = (
+        "a right client drops half an event and asks again, and who ended the connection is not told apart from a fault"
+    )
     streams = _Stream

@@ -12,6 +12,8 @@ class ContradictsItsStream(WrongServer):
     id = "contradicts-its-stream"
     words = "says that a run has failed whose stream says that it is completed"
     breaks = ("RS-50", "RS-51")
+    found_by = ("I12",)
+    anomaly = "false end"
 
     async def answered(self, scope: Scope, answer: Answer) -> Answer:
         """Call a success a failure."""

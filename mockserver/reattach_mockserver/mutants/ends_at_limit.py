@@ -29,4 +29,6 @@ class EndsAtLimit(WrongServer):
     id = "ends-at-limit"
     words = "says that the run is completed where a connection has had its share"
     breaks = ("RS-49", "RS-48")
+    found_by = ("I1",)
+    anomaly = "lost"
     streams = _Stream

@@ -10,6 +10,8 @@ class EndsWhenLeft(WrongServer):
     id = "ends-when-left"
     words = "cancels a run when its reader leaves"
     breaks = ("RS-39",)
+    found_by = ("I10",)
+    anomaly = "lost"
 
     async def left(self, run_id: str) -> None:
         """Cancel what nobody reads any more."""

@@ -13,6 +13,7 @@ class FailsSecondCancel(WrongServer):
     id = "fails-second-cancel"
     words = "fails when it is asked to cancel a second time"
     breaks = ("RS-53",)
+    unseen = "a right client that is answered 500 looks at the run, and finds it cancelled"
 
     def given(self, settings: Settings) -> Settings:
         """Remember what was cancelled."""

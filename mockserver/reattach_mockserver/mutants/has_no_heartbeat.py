@@ -17,4 +17,5 @@ class HasNoHeartbeat(WrongServer):
     id = "has-no-heartbeat"
     words = "sends nothing while nothing happens"
     breaks = ("RS-76",)
+    unseen = "a machine that is paused for a moment is as silent, so no law holds a server to its heartbeat"
     streams = _Stream

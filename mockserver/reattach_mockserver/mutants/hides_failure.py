@@ -21,4 +21,6 @@ class HidesFailure(WrongServer):
     id = "hides-failure"
     words = "breaks off where a run has failed, instead of sending that it has"
     breaks = ("RS-58",)
+    found_by = ("I13",)
+    anomaly = "hang"
     streams = _Stream

@@ -11,6 +11,8 @@ class IgnoresCursor(WrongCursor):
     id = "ignores-cursor"
     words = "begins at the beginning, whatever the cursor"
     breaks = ("RS-69", "RS-12", "RS-17")
+    found_by = ("I5",)
+    anomaly = "duplicated"
 
     def taken(self, run: RunRecord, word: str | None, cursor: Cursor | None) -> str | None:
         """Begin at the beginning."""

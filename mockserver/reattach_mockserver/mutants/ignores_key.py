@@ -13,6 +13,8 @@ class IgnoresKey(WrongServer):
     id = "ignores-key"
     words = "creates a run for each create, whatever its key"
     breaks = ("RS-41",)
+    found_by = ("I8",)
+    anomaly = "second run"
 
     async def asked(self, scope: Scope) -> Scope:
         """Give each create a key that nobody else has; the one that was sent is its beginning."""

@@ -11,6 +11,8 @@ class InclusiveResume(WrongCursor):
     id = "inclusive-resume"
     words = "sends the event of the cursor once more"
     breaks = ("RS-12",)
+    found_by = ("I5",)
+    anomaly = "duplicated"
 
     def taken(self, run: RunRecord, word: str | None, cursor: Cursor | None) -> str | None:
         """Begin at the event that is known."""

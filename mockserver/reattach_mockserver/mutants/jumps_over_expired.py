@@ -11,8 +11,10 @@ class JumpsOverExpired(WrongCursor):
     id = "jumps-over-expired"
     words = "goes on with the first event that it still has where the one after the cursor is gone"
     breaks = ("RS-31",)
+    unseen = "no case of the quick sample lets events expire"
 
     def taken(self, run: RunRecord, word: str | None, cursor: Cursor | None) -> str | None:
         """Begin at what is left, and say nothing."""
-        sequence = 0 if cursor is None else cursor.sequence
-        return f"{run.epoch}.{max(sequence, run.first_sequence - 1)}" if word is None or cursor is not None else word
+        if word is not None and (cursor is None or cursor.epoch != run.epoch):
+            return word
+        return f"{run.epoch}.{max(cursor.sequence if cursor else 0, run.first_sequence - 1)}"

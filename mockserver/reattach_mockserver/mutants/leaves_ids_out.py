@@ -19,4 +19,6 @@ class LeavesIdsOut(WrongServer):
     id = "leaves-ids-out"
     words = "sends the events of tools without an id"
     breaks = ("RS-03",)
+    found_by = ("I5",)
+    anomaly = "lost"
     streams = _Stream

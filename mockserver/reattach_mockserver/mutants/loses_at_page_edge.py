@@ -23,4 +23,6 @@ class LosesAtPageEdge(WrongServer):
     id = "loses-at-page-edge"
     words = "loses the first event of the second page of a replay"
     breaks = ("RS-13", "RS-18")
+    found_by = ("I5",)
+    anomaly = "lost"
     streams = _Stream

@@ -24,4 +24,6 @@ class LosesAtSeam(SeamServer):
     id = "loses-at-seam"
     words = "loses the event that comes between replay and live"
     breaks = ("RS-18",)
+    found_by = ("I5",)
+    anomaly = "lost"
     streams = _Stream

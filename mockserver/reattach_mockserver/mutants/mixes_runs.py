@@ -30,4 +30,6 @@ class MixesRuns(WrongServer):
     id = "mixes-runs"
     words = "sends events of other runs as well"
     breaks = ("RS-06",)
+    found_by = ("I7",)
+    anomaly = "foreign"
     streams = _Stream

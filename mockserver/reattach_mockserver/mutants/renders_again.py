@@ -23,4 +23,6 @@ class RendersAgain(WrongServer):
     id = "renders-again"
     words = "renders an event anew, with the time of sending, when it sends it again"
     breaks = ("RS-04",)
+    found_by = ("I1",)
+    anomaly = "changed"
     streams = _Stream

@@ -40,4 +40,6 @@ class ReordersProducers(WrongServer):
     id = "reorders-producers"
     words = "sends what two producers appended at once in the order in which they were ready"
     breaks = ("RS-21", "RS-10")
+    found_by = ("I5",)
+    anomaly = "lost"
     streams = _Stream

@@ -31,4 +31,6 @@ class RepeatsAtSeam(SeamServer):
     id = "repeats-at-seam"
     words = "sends the last event of the replay once more where live begins"
     breaks = ("RS-19",)
+    found_by = ("I5",)
+    anomaly = "duplicated"
     streams = _Stream

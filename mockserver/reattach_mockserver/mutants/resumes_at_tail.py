@@ -11,6 +11,8 @@ class ResumesAtTail(WrongCursor):
     id = "resumes-at-tail"
     words = "goes on with what comes next, whatever the cursor"
     breaks = ("RS-69", "RS-12", "RS-18")
+    found_by = ("I5",)
+    anomaly = "lost"
 
     def taken(self, run: RunRecord, word: str | None, cursor: Cursor | None) -> str | None:
         """Begin at the end, where a cursor came."""

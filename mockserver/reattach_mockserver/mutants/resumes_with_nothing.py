@@ -20,4 +20,6 @@ class ResumesWithNothing(WrongServer):
     id = "resumes-with-nothing"
     words = "answers a resume with 200 and an empty stream"
     breaks = ("RS-81", "RS-49")
+    found_by = ("I13",)
+    anomaly = "hang"
     streams = _Stream

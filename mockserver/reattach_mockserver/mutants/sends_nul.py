@@ -19,4 +19,5 @@ class SendsNul(WrongServer):
     id = "sends-nul"
     words = "has a NUL in its cursors"
     breaks = ("RS-70", "RS-71")
+    unseen = "a right reader drops an id with a NUL in it, and goes on by the number in the event"
     streams = _Stream

@@ -28,4 +28,6 @@ class SendsPageOnResume(WrongServer):
     id = "sends-page-on-resume"
     words = "answers a resume with a web page"
     breaks = ("RS-68",)
+    found_by = ("I15",)
+    anomaly = "gave up"
     streams = _Stream

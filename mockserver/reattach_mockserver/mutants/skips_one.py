@@ -11,6 +11,8 @@ class SkipsOne(WrongCursor):
     id = "skips-one"
     words = "leaves out the event after the cursor"
     breaks = ("RS-12",)
+    found_by = ("I5",)
+    anomaly = "lost"
 
     def taken(self, run: RunRecord, word: str | None, cursor: Cursor | None) -> str | None:
         """Begin one too late, where there is one more."""

@@ -19,4 +19,6 @@ class SpoilsCharacters(WrongServer):
     id = "spoils-characters"
     words = "sends a question mark for each character that is not ASCII"
     breaks = ("RS-72",)
+    found_by = ("I1",)
+    anomaly = "changed"
     streams = _Stream

@@ -12,6 +12,8 @@ class StatusStandsStill(WrongServer):
     id = "status-stands-still"
     words = "names the cursor in a status that it named when the run began"
     breaks = ("RS-52",)
+    found_by = ("I1",)
+    anomaly = "lost"
 
     async def answered(self, scope: Scope, answer: Answer) -> Answer:
         """Name the first."""

@@ -35,4 +35,6 @@ class SwapsOnReplay(WrongServer):
     id = "swaps-on-replay"
     words = "sends neighbours in another order when it sends them again"
     breaks = ("RS-10", "RS-11")
+    found_by = ("I5",)
+    anomaly = "lost"
     streams = _Stream

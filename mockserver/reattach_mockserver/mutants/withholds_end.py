@@ -21,4 +21,6 @@ class WithholdsEnd(WrongServer):
     id = "withholds-end"
     words = "ends the stream without the settling event"
     breaks = ("RS-48", "RS-33")
+    found_by = ("I13",)
+    anomaly = "hang"
     streams = _Stream

@@ -14,6 +14,8 @@ class WorksForWatchers(WrongServer):
     id = "works-for-watchers"
     words = "does the work of a tool again for each resume"
     breaks = ("RS-38", "RS-45")
+    found_by = ("I9",)
+    anomaly = "double effect"
 
     async def asked(self, scope: Scope) -> Scope:
         """Do what the run did, under an operation id that nobody has seen."""

@@ -1,0 +1,76 @@
+"""`--mutant ID` of a server: our client is played against it, and the law that is named for it finds it."""
+
+from pathlib import Path
+
+import pytest
+
+from chaos_cases import faults, played
+from reattach_chaos import cli
+from reattach_chaos.schedules import Fault, Place, Planned, at
+from reattach_mockserver.mutants.registry import SERVER_MUTANTS
+
+LIVE = str(Path(__file__).with_name("live.yaml"))
+CUT = Planned(fault=Fault.FIN, at=at(Place.AFTER_EVENT, 3))
+LOST_CREATE = Planned(fault=Fault.FIN, at=at(Place.AFTER_REQUEST), route="create")
+IN_THE_LAST_RUN = Planned(fault=Fault.FIN, at=at(Place.AFTER_EVENT, 3, run=3))
+
+PLAYED = {
+    "beats-with-ids": ((CUT,), LIVE),
+    "ends-when-left": ((CUT,), LIVE),
+    "hides-failure": ((IN_THE_LAST_RUN,), ""),
+    "ignores-key": ((LOST_CREATE,), ""),
+    "loses-at-page-edge": ((CUT,), "demo"),
+    "loses-at-seam": ((CUT,), LIVE),
+    "repeats-at-seam": ((CUT,), LIVE),
+}
+"""What shows a mutant, where that is not one cut behind the third event of the session."""
+
+SEEN = sorted(name for name, wrong in SERVER_MUTANTS.items() if not wrong.unseen)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_wrong_server_is_found_and_the_first_line_names_it(capsys):
+    """Exit 1, the anomaly and the case first; the page and the saved case say which server it was."""
+    words = ["chaos", "run", "-q", "--mutant", "skips-one", "--only", "fin-after-event-6", "--seed", "9"]
+    assert cli.main([*words, "--backend", "embedded", "--fail-fast"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("INVALID: lost. Case fin-after-event-6: asked after event 6 ")
+    assert "mutant skips-one" in out
+    assert '"mutant": "skips-one"' in Path(".reattach/chaos/9/fin-after-event-6.json").read_text()
+
+
+def test_a_mutant_that_is_not_there_is_a_wrong_argument(capsys):
+    """Exit 64, with the nearest name of clients' and servers'; and so is one beside what it would take the place of."""
+    assert cli.main(["chaos", "run", "--mutant", "skip-one"]) == 64
+    assert "Did you mean skips-one?" in capsys.readouterr().err
+    assert cli.main(["chaos", "run", "--mutant", "skips-one", "--target", "http://127.0.0.1:9"]) == 64
+    assert "leave --target out" in capsys.readouterr().err
+    assert cli.main(["chaos", "run", "--client", "a", "--mutant", "right"]) == 64
+    assert "leave --client out" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", SEEN)
+def test_a_wrong_server_is_found_by_its_law(mutant):
+    """One case is enough; our client may mask the fault, the wire does not."""
+    planned, scenario = PLAYED.get(mutant, ((CUT,), ""))
+    wrong = SERVER_MUTANTS[mutant]
+    (case,) = played(faults(*planned), wrong=mutant, scenario=scenario, timeout_s=15.0).values()
+    verdict = case.verdict
+    assert verdict.word == "invalid", verdict.sentence()
+    assert set(wrong.found_by) <= set(verdict.broken), verdict.sentence()
+    assert verdict.sentence().startswith(f"INVALID: {wrong.anomaly}. "), verdict.sentence()
+
+
+@pytest.mark.slow
+def test_the_right_server_is_right_wherever_a_wrong_one_is_found():
+    """The same cases, and no law is broken."""
+    for scenario in ("", LIVE, "demo"):
+        found = [faults(*planned) for planned, where in [((CUT,), ""), *PLAYED.values()] if where == scenario]
+        for case in played(*{each.id: each for each in found}.values(), scenario=scenario).values():
+            assert case.verdict.word == "valid", case.verdict.sentence()
