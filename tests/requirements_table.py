@@ -1,4 +1,4 @@
-"""Which test shows that the server keeps which requirement: gathered from docstrings, and written as a page.
+"""Which test shows that the server keeps which requirement, and which mutant breaks it, written as a page.
 
 `python tests/requirements_table.py` writes mockserver/REQUIREMENTS.md anew; tests/mockserver/test_requirements.py compares it. A
 test counts for a requirement if its docstring begins with, or holds, the id, and if it runs our server: only the folders
@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
+
+from reattach_mockserver.mutants.registry import SERVER_MUTANTS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "mockserver" / "REQUIREMENTS.md"
@@ -141,6 +143,8 @@ _HEAD = """\
 What a server must do to be called resumable, and by which tests this one is held to it. Written by
 `python tests/requirements_table.py` from the docstrings of the tests; a test fails when the page is not what they say, or when a
 requirement has no test. The compliance suite checks the same ids from outside, on any server.
+
+The wrong servers break a requirement on purpose: `reattach serve --mutant ID`, [mutants/](reattach_mockserver/mutants/README.md).
 """
 
 
@@ -178,12 +182,22 @@ def render() -> str:
     found = observations()
     lines = [_HEAD]
     for group, texts in GROUPS.items():
-        lines += [f"## {group}\n", "| | requirement | tests |", "| --- | --- | --- |"]
+        lines += [f"## {group}\n", "| | requirement | tests | wrong servers |", "| --- | --- | --- | --- |"]
         for text in texts:
             links = [f"[{_words(test.name)}](../{test.path})" for test in found.get(text[:5], [])]
-            lines.append(f"| {text[:5]} | {text[6:]} | {'<br>'.join(links)} |")
+            wrong = [f"[`{name}`]({path})" for name, path in mutants(text[:5]).items()]
+            lines.append(f"| {text[:5]} | {text[6:]} | {'<br>'.join(links)} | {'<br>'.join(wrong)} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def mutants(requirement: str) -> dict[str, str]:
+    """Return the servers that break a requirement on purpose, with their files."""
+    return {
+        name: f"reattach_mockserver/mutants/{name.replace('-', '_')}.py"
+        for name, wrong in SERVER_MUTANTS.items()
+        if requirement in wrong.breaks
+    }
 
 
 def _words(name: str) -> str:

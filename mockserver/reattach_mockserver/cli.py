@@ -101,7 +101,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, help="in place of the scenarios' own seeds")
     parser.add_argument("--deterministic", action="store_true", help="the same creates give the same bytes")
     parser.add_argument(
-        "--mutant", metavar="ID", help="be wrong on purpose, in one thing, to try who reads; `--mutant ?` lists them"
+        "--mutant",
+        metavar="ID",
+        help="be wrong on purpose, in one thing, to try who reads; an id that is none lists them",
     )
     for names, text in (
         (("--json",), "first line as JSON"),

@@ -237,3 +237,28 @@ def test_a_mistyped_ready_scenario_names_those_that_there_are(capsys):
     assert "hello" in told
     assert main(["serve", "--scenario", "./helo.yaml"]) == 64
     assert "cannot be read (No such file or directory), expected a scenario file" in capsys.readouterr().err
+
+
+def test_a_server_that_is_wrong_on_purpose_says_so_and_is():
+    """Loudly, on stderr, with what it does wrong and the requirement; and then it does that."""
+    with serving("--mutant", "skips-one", "--json") as process:
+        told = json.loads(process.stdout.readline())
+        assert told["mutant"] == "skips-one"
+        run = httpx.post(f"{told['url']}/v1/runs", json={"input": "x"}, headers={"Idempotency-Key": "k"}).json()
+        events = f"{told['url']}/v1/runs/{run['id']}/events"
+        headers = {"Accept": "text/event-stream"}
+        whole = httpx.get(events, headers=headers, timeout=PATIENCE).text
+        rest = httpx.get(events, headers=headers | {"Last-Event-ID": f"{run['epoch']}.2"}, timeout=PATIENCE).text
+        process.terminate()
+        _, said = process.communicate(timeout=PATIENCE)
+    assert "WRONG ON PURPOSE (--mutant skips-one): it leaves out the event after the cursor (RS-12)" in said
+    third, fourth = (f"id: {run['epoch']}.{number}\n" for number in (3, 4))
+    assert third in whole
+    assert third not in rest
+    assert fourth in rest
+
+
+def test_a_mutant_that_is_not_there_is_a_wrong_argument(capsys):
+    """64, and the nearest name."""
+    assert cli.main(["--mutant", "skip-one"]) == 64
+    assert "Did you mean skips-one?" in capsys.readouterr().err

@@ -1,12 +1,15 @@
 """`--mutant ID` of a server: our client is played against it, and the law that is named for it finds it."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from chaos_cases import faults, played
 from reattach_chaos import cli
-from reattach_chaos.schedules import Fault, Place, Planned, at
+from reattach_chaos.cases.command import bill_of
+from reattach_chaos.cases.theatre import Bill
+from reattach_chaos.schedules import Fault, Place, Planned, at, loads
 from reattach_mockserver.mutants.registry import SERVER_MUTANTS
 
 LIVE = str(Path(__file__).with_name("live.yaml"))
@@ -39,9 +42,12 @@ def test_a_wrong_server_is_found_and_the_first_line_names_it(capsys):
     words = ["chaos", "run", "-q", "--mutant", "skips-one", "--only", "fin-after-event-6", "--seed", "9"]
     assert cli.main([*words, "--backend", "embedded", "--fail-fast"]) == 1
     out = capsys.readouterr().out
-    assert out.startswith("INVALID: lost. Case fin-after-event-6: asked after event 6 ")
-    assert "mutant skips-one" in out
-    assert '"mutant": "skips-one"' in Path(".reattach/chaos/9/fin-after-event-6.json").read_text()
+    first = re.match(r"INVALID: lost\. Case (fin-after-event-6\S*): asked after event 6 ", out)
+    assert first, out
+    folder = Path(".reattach/chaos/9")
+    assert "mutant skips-one" in (folder / "index.html").read_text()
+    saved = loads((folder / f"{first[1]}.json").read_text())
+    assert bill_of(saved, Bill()).wrong == "skips-one", "replay and shrink play against it again"
 
 
 def test_a_mutant_that_is_not_there_is_a_wrong_argument(capsys):
