@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from reattach_mockserver.scenarios.ready import READY, load_ready
+from reattach_mockserver.scenarios.script import Script
 from reattach_mockserver.settings import Playable
 
 
@@ -11,6 +12,11 @@ class Library(Mapping[str, Playable]):
 
     def __init__(self, given: Mapping[str, Playable] | None = None) -> None:
         self._scripts: dict[str, Playable] = dict(given or {})
+
+    def add(self, script: Script) -> str:
+        """Take in a script that comes later; return its name."""
+        self._scripts[script.name] = script
+        return script.name
 
     def including(self, scripts: Mapping[str, Playable]) -> "Library":
         """Return a library with these as well."""

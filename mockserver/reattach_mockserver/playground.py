@@ -22,7 +22,7 @@ from reattach_mockserver.logs.base import Counts
 from reattach_mockserver.scenarios.parse import load_script
 from reattach_mockserver.scenarios.script import Script
 from reattach_mockserver.scenarios.steps import TYPE, reserved
-from reattach_mockserver.settings import Playable, Settings
+from reattach_mockserver.settings import Settings
 
 _PATIENCE = 10.0  # seconds; only a broken server takes longer
 
@@ -35,9 +35,8 @@ class Playground:
     """
 
     def __init__(self) -> None:
-        self._scripts: dict[str, Playable] = {}
-        library = _Growing(self._scripts)
-        self._server = LiveServer(Settings(scripts=library, default="hello"))
+        self._library = Library()
+        self._server = LiveServer(Settings(scripts=self._library, default="hello"))
         self.url = ""
 
     def __enter__(self) -> Self:
@@ -73,15 +72,14 @@ class Playground:
         """Let clients ask for a scenario by its name, `{"scenario": NAME}`; return the name. See `start`."""
         if isinstance(scenario, Script):
             script = scenario
-        elif isinstance(scenario, str) and scenario in self._server.app.engine.settings.scripts:
+        elif isinstance(scenario, str) and scenario in self._library:
             return scenario
         elif isinstance(scenario, str) and not scenario.endswith((".yaml", ".yml", ".json")):
-            ready = ", ".join(sorted(self._server.app.engine.settings.scripts))
+            ready = ", ".join(sorted(self._library))
             raise ValueError(f"scenario={scenario!r}: a path, or one of {ready} is needed")
         else:
             script = load_script(os.fspath(scenario))
-        self._scripts[script.name] = script
-        return script.name
+        return self._library.add(script)
 
     def events_url(self, run_id: str) -> str:
         """Return where the run's events are read, as server-sent events."""
@@ -159,11 +157,3 @@ class Playground:
 
     def _these(self, run_id: str | None) -> list[str]:
         return [run.id for run in self._server.runs()] if run_id is None else [run_id]
-
-
-class _Growing(Library):
-    """A library whose given scripts may come later."""
-
-    def __init__(self, given: dict[str, Playable]) -> None:
-        super().__init__()
-        self._scripts = given

@@ -57,13 +57,19 @@ class Folder:
         return page
 
     def _make(self) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
-        for parent in (self.path, *self.path.parents):
-            if parent.name == HOME.name:
-                ignore = parent / ".gitignore"
-                if not ignore.exists():
-                    ignore.write_text("*\n", encoding="utf-8")
-                return
+        ignored(self.path)
+
+
+def ignored(path: Path) -> Path:
+    """Make a folder and return it; where it is under `.reattach`, that ignores itself in git."""
+    path.mkdir(parents=True, exist_ok=True)
+    for parent in (path, *path.parents):
+        if parent.name == HOME.name:
+            ignore = parent / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n", encoding="utf-8")
+            break
+    return path
 
 
 def of_seed(seed: int, home: Path = HOME) -> Folder:

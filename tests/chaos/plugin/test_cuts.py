@@ -1,0 +1,139 @@
+"""`reattach_cuts`, as a QA engineer meets it: their client, in a folder of their own, one test for each cut."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shutil
+
+import pytest
+
+from chaos.test_pytest_plugin import newcomer
+from reattach_chaos.history import CutFired, read_history
+from reattach_mockserver.live import LiveServer
+
+EXAMPLE = pathlib.Path(__file__).parents[3] / "examples" / "16_your_own_client.py"
+SMALL = "reattach: scenario/1\nname: small\nclock: virtual\nsteps:\n- {say: one two, split: words}\n"
+HEAD = """
+import httpx, pytest
+from client import follow
+
+def shown(case, wrong=False):
+    with httpx.Client(timeout=5) as client:
+        for identity in follow(case.events_url, client):
+            yield identity
+            if wrong and identity.endswith(".2"):
+                yield identity
+"""
+
+SEVERAL = """
+@pytest.mark.reattach_cuts("small.yaml", faults=("fin", "rst"))
+def test_right(reattach_chaos):
+    reattach_chaos.check(shown(reattach_chaos))
+
+@pytest.mark.reattach_cuts("small.yaml", faults="rst")
+def test_wrong(reattach_chaos):
+    reattach_chaos.check(shown(reattach_chaos, wrong=True))
+
+@pytest.mark.reattach_cuts("small.yaml", faults="fin", positions="in-comment")
+def test_unproven(reattach_chaos):
+    reattach_chaos.check(shown(reattach_chaos))
+
+@pytest.mark.reattach_cuts("small.yaml", faults="fin", positions="after-head")
+def test_started_twice(reattach_chaos):
+    for key in "12":
+        body = {"input": reattach_chaos.input}
+        run = httpx.post(reattach_chaos.runs_url, json=body, headers={"Idempotency-Key": key}).json()
+    with httpx.Client() as client:
+        reattach_chaos.check(follow(reattach_chaos.runs_url + "/" + run["id"] + "/events", client))
+
+@pytest.mark.reattach_cuts("small.yaml", faults="fin", positions="after-head")
+def test_that_judges_nothing(reattach_chaos):
+    pass
+
+def test_without_a_fault(reattach_chaos):
+    reattach_chaos.check([{"id": each} for each in shown(reattach_chaos)])
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path) -> pathlib.Path:
+    shutil.copy(EXAMPLE, tmp_path / "client.py")
+    (tmp_path / "small.yaml").write_text(SMALL)
+    return tmp_path
+
+
+def test_right_wrong_and_unproven_are_told_apart(folder: pathlib.Path) -> None:
+    """Ids, the seed's line, the failure's text with what repeats it, the history; a repeat plays that one alone."""
+    done = newcomer(folder, HEAD + SEVERAL, "--reattach-seed", "7", "-vv")
+    for words in (
+        "reattach seed 7 (again: --reattach-seed 7)",
+        "test_right[rst-after-event-2] PASSED",
+        "test_right[fin-after-terminal] PASSED",
+        "test_without_a_fault PASSED",
+        "duplicated: event 2 (",
+        'again: pytest "test_app.py::test_wrong[rst-after-event-3]" --reattach-seed 7',
+        "history: .reattach/pytest/rst-after-event-3.jsonl",
+        "inconclusive: ",
+        "second run: ",
+        "nothing was judged: reattach_chaos.check(shown) was not called",
+    ):
+        assert words in done.stdout, done.stdout + done.stderr
+    assert (folder / ".reattach" / ".gitignore").read_text() == "*\n"
+    saved = folder / ".reattach" / "pytest" / "rst-after-event-3.jsonl"
+    assert [each.fault for each in read_history(saved).of(CutFired)] == ["rst"]
+    named = ("--reattach-replay", str(saved.with_suffix(".json")), "-k", "test_right or test_wrong")
+    again = newcomer(folder, HEAD + SEVERAL, *named)
+    assert "1 failed, 1 passed" in again.stdout, again.stdout + again.stderr
+
+
+def test_the_example_passes_side_by_side(folder: pathlib.Path) -> None:
+    """Under xdist the seed is drawn once, by who hands out the tests, and told behind the run; also with respx."""
+    done = newcomer(
+        folder,
+        EXAMPLE.read_text(),
+        "-p",
+        "xdist",
+        "-n",
+        "2",
+        "-p",
+        "respx.plugin",
+        "-k",
+        "event-1 or event-20 or terminal",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "reattach seed " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("test", "options", "told"),
+    [
+        ('reattach_cuts("helo")\ndef test_it(reattach_chaos): pass', (), "scenario='helo': a path, or one of "),
+        ('reattach_cuts(position="x")\ndef test_it(reattach_chaos): pass', (), "unexpected keyword argument 'position'"),
+        ("reattach_cuts\ndef test_it(): pass", (), "a test with this marker takes the fixture reattach_chaos"),
+        ("reattach_cuts\ndef test_it(reattach_chaos): pass", ("--reattach-target", "mine.toml"), "mine.toml: 'adress' is unknown"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_said_before_any_test(
+    folder: pathlib.Path, test: str, options: tuple[str, ...], told: str
+) -> None:
+    (folder / "mine.toml").write_text('adress = "http://127.0.0.1:9"\n')
+    done = newcomer(folder, f"import pytest\n@pytest.mark.{test}\n", *options)
+    assert done.returncode != 0
+    assert told in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def test_a_server_of_ones_own_is_tested_by_its_door(folder: pathlib.Path) -> None:
+    with LiveServer() as live:
+        (folder / "mine.toml").write_text(f'url = "{live.url}"\nheartbeat_ms = 15000\ninput = {json.dumps("hello")}\n')
+        tests = (
+            HEAD
+            + """
+@pytest.mark.reattach_cuts(faults="rst", on="both")
+def test_it(reattach_chaos):
+    assert reattach_chaos.headers == {}
+    reattach_chaos.check(shown(reattach_chaos))
+"""
+        )
+        done = newcomer(folder, tests, "--reattach-target", "mine.toml", "-k", "event-1 or event-5 or terminal")
+    assert done.returncode == 0, done.stdout + done.stderr
