@@ -93,7 +93,8 @@ class Calls:
         sent = False
         backoff = Backoff()
         answer: Response | None = None
-        began = self._clock.now()
+        looked = self._clock.now()
+        spent = pausing = 0.0
         waited: list[float] = []
 
         def wait(state: tenacity.RetryCallState) -> float:
@@ -105,6 +106,11 @@ class Calls:
             return waited[0]
 
         def stop(state: tenacity.RetryCallState) -> bool:
+            nonlocal looked, spent, pausing
+            # What an attempt and the wait before it cannot have taken, the machine slept: no reason to give up (promise 10).
+            now = self._clock.now()
+            spent += min(now - looked, self._policy.connect_timeout + pausing)
+            looked, pausing = now, waited[0] if waited else 0.0
             if limit.attempts is not None and state.attempt_number >= limit.attempts:
                 return True
             if limit.once and sent:
@@ -113,8 +119,7 @@ class Calls:
             after = error.refusal.retry_after if isinstance(error, Refused) else None
             if after is not None and limit.longest is not None and after > limit.longest:
                 return True
-            spent = self._clock.now() - began + (waited[0] if waited else 0.0)
-            return limit.seconds is not None and spent > limit.seconds
+            return limit.seconds is not None and spent + pausing > limit.seconds
 
         def again(error: BaseException) -> bool:
             return isinstance(error, Refused) and error.refusal.why is Why.BUSY

@@ -11,6 +11,7 @@ from client_stage import Facts, collected, held, in_memory, sequences
 from reattach.policy import Policy
 from reattach.profiles import Native
 from reattach.testing import Beat, InlineWriter, Leg, Seams, VirtualClock, Wire, frames, told
+from reattach.testing.answers import CallAnswer
 from reattach.testing.memory_server import URL
 
 pytestmark = pytest.mark.anyio
@@ -173,6 +174,27 @@ async def test_a_sleep_spends_no_budget() -> None:
         assert sequences(await loop.result()) == [1, 2, 3, 4]
     assert facts.count("woke") == 1
     assert len(server.wire.attaches()) == 2
+
+
+async def test_a_sleep_in_the_middle_of_a_create_is_no_reason_to_give_it_up(face) -> None:
+    """Promise 10: found by the simulation (seed 861): the machine slept while the answer was under way, and that was lost.
+
+    The hour was counted as an hour of trying; the run existed, and nobody followed it.
+    """
+    clock = VirtualClock(autojump=True)
+    wire = Wire(clock=clock)
+
+    def lost(_) -> CallAnswer:
+        clock.oversleep(3600)
+        return CallAnswer(lost="reset")
+
+    wire.on_call("POST", "/v1/runs", lost, told(frames.run_json(), 201))
+    wire.on_call("GET", "/v1/runs/run_1", told(frames.run_json(last=1)))
+    wire.expect_attach(None).send(frames.attached(), frames.end(1)).fin()
+    seams = Seams(clock=lambda: clock, writer=InlineWriter)
+    async with face.client(URL, ":memory:", transport=wire, _seams=seams) as client:
+        assert sequences(await collected(await client.start("work", key="k"))) == [1]
+    assert len(wire.calls("POST", "/v1/runs")) == 2
 
 
 async def test_a_planned_close_is_no_failure(face) -> None:
