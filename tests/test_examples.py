@@ -6,6 +6,7 @@ import contextlib
 import http.server
 import os
 import pathlib
+import re
 import runpy
 import signal
 import sqlite3
@@ -290,3 +291,36 @@ def test_a_recorded_run_is_played_to_an_application(server: LiveServer, tmp_path
     """The text that the real server gave, from the mock; one run by one create."""
     shown = run("15_record_and_replay.py", server, tmp_path / "unused.db")
     assert shown.splitlines()[-1] == "the same text from the mock; 1 run, 1 create"
+
+
+def cases(example: str, folder: pathlib.Path, wanted: str) -> subprocess.CompletedProcess[str]:
+    """Play some of the cases of an example that is a test."""
+    words = ["-q", "-n0", "-p", "no:cacheprovider", "--rootdir", str(folder), "--reattach-seed", "7"]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-c", os.devnull, *words, str(EXAMPLES / example), "-k", wanted],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        cwd=folder,
+    )
+
+
+def test_a_right_client_passes_its_test(tmp_path: pathlib.Path) -> None:
+    """Before real sockets, and under respx."""
+    done = cases("16_your_own_client.py", tmp_path, "rst-after-event-2]")
+    assert "2 passed" in done.stdout, done.stdout
+
+
+def test_a_wrong_client_fails_its_test_and_the_text_says_where(tmp_path: pathlib.Path) -> None:
+    """What was shown twice, the cut, what the client asked for then, how to repeat it, where the history is."""
+    done = cases("17_a_client_with_a_fault.py", tmp_path, "rst-after-event-7]")
+    assert done.returncode == 1, done.stdout
+    said = re.sub(r"[0-9a-f]{20}-1\.", "e1.", re.sub(" +", " ", done.stdout))
+    assert (
+        "duplicated: event 7 (e1.7) was shown twice\n"
+        " conn 1 RST after event 7's blank line (fired), e1.7 shown\n"
+        " conn 2 attach after e1.6 <- e1.7 was already shown\n"
+        'again: pytest "'
+    ) in said
+    assert '[rst-after-event-7]" --reattach-seed 7\nhistory: .reattach/pytest/rst-after-event-7.jsonl' in said

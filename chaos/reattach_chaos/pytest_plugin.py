@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -40,14 +40,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker; draw the seed, which xdist hands on to its workers with the other options."""
+    """Declare the marker; draw the seed, or take the one that xdist's controller drew."""
     config.addinivalue_line(
         "markers",
         'reattach_cuts(scenario="hello", positions="boundaries", faults=("fin", "rst", "stall"), on="stream"): '
         "one test for each place and fault; the test takes reattach_chaos.",
     )
     if config.option.reattach_seed is None:
-        config.option.reattach_seed = int.from_bytes(os.urandom(3))
+        drawn = getattr(config, "workerinput", {}).get("reattach_seed")
+        config.option.reattach_seed = int.from_bytes(os.urandom(3)) if drawn is None else drawn
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Hand the seed on to a worker of xdist."""
+    node.workerinput["reattach_seed"] = node.config.option.reattach_seed
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

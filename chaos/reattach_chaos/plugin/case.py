@@ -6,6 +6,7 @@ reads the truth past the gate and judges.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -46,6 +47,7 @@ class ChaosCase:
         self._recorder = Recorder()
         self._gate: Gate | None = None
         self._stack = AsyncExitStack()
+        self._watch: asyncio.Task[None] | None = None
         self._run = ""
         self._before = {run for run, _ in stage.runs()}
         self.checked = False
@@ -101,13 +103,16 @@ class ChaosCase:
         verdict, history = self._stage.call(self._judged(ids))
         if verdict.word != "valid":
             pytest.fail(
-                failure(verdict, history, self._nodeid, self._stage.options.seed, self.save(history)), pytrace=False
+                failure(verdict, history, self._nodeid, self._stage.options.again, self.save(history)), pytrace=False
             )
 
     def save(self, history: History | None = None) -> Path:
         """Write the history, and the schedule beside it for `--reattach-replay`; return the history's path."""
         folder = ignored(self._stage.options.save)
-        path = folder / f"{self.schedule.id}.jsonl"
+        name = self.schedule.id
+        if self._stage.names[name] > 1:  # several tests have this case
+            name = f"{self._nodeid.rpartition('::')[2].partition('[')[0]}-{name}"
+        path = folder / f"{name}.jsonl"
         write_history(path, history if history is not None else self._recorder.history())
         path.with_suffix(".json").write_text(dumps(self.schedule), encoding="utf-8")
         return path
@@ -118,7 +123,17 @@ class ChaosCase:
 
     def close(self) -> None:
         """Take the gate down; what is still connected through it ends."""
-        self._stage.call(self._stack.aclose())
+        self._stage.call(self._shut())
+
+    async def _shut(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+        await self._stack.aclose()
+
+    async def _watched(self) -> None:
+        """Take the gate down from a client that waits for ever: nothing else would end its test."""
+        await asyncio.sleep(self._stage.client_s)
+        await self._stack.aclose()
 
     @property
     def _scenario(self) -> str:
@@ -135,6 +150,7 @@ class ChaosCase:
         gate = Gate(stage.address, self.schedule, self._recorder, actuator)
         self._gate = await self._stack.enter_async_context(gate)
         self.url = gate.url
+        self._watch = asyncio.create_task(self._watched())
 
     async def _make(self) -> str:
         assert self._gate is not None
@@ -143,7 +159,7 @@ class ChaosCase:
         return str(made["id"])
 
     async def _judged(self, ids: list[str]) -> tuple[CaseVerdict, History]:
-        await self._stack.aclose()
+        await self._shut()
         stage, recorder = self._stage, self._recorder
         trouble = next(iter(self._gate.troubles), "") if self._gate is not None else ""
         found = [(run, key) for run, key in stage.runs() if run not in self._before]

@@ -8,7 +8,7 @@ import pytest
 
 from reattach_chaos.cases.control import ServerTrouble
 from reattach_chaos.plugin.case import ChaosCase
-from reattach_chaos.plugin.matrix import cuts_of, expand
+from reattach_chaos.plugin.matrix import Cuts, MarkerError, cuts_of, expand
 from reattach_chaos.plugin.options import options_of
 from reattach_chaos.plugin.stage import Stage
 from reattach_chaos.schedules import Schedule
@@ -31,16 +31,25 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
         pytest.fail(f"{MARKER}: a test with this marker takes the fixture {FIXTURE}", pytrace=False)
     stage = stage_of(metafunc.config)
     try:
-        cuts = cuts_of(*marker.args, **marker.kwargs)
+        cuts = _cuts(marker)
         replay = stage.options.replay
         schedules = (
             [replay]
             if replay
             else expand(cuts, stage.shape(cuts.scenario), stage.options.seed, full=stage.options.full)
         )
-    except (ServerTrouble, TypeError, ValueError) as error:
+    except (ServerTrouble, ValueError) as error:
         pytest.fail(f"{MARKER}: {error}", pytrace=False)
+    stage.names.update(each.id for each in schedules)
     metafunc.parametrize(FIXTURE, schedules, ids=[each.id for each in schedules], indirect=True)
+
+
+def _cuts(marker: pytest.Mark) -> Cuts:
+    try:
+        return cuts_of(*marker.args, **marker.kwargs)
+    except TypeError as error:  # of the call: it has another argument, or too many
+        said = str(error).removeprefix("cuts_of() ")
+        raise MarkerError(f"{said}; there are scenario, positions, faults, on") from error
 
 
 def case_of(request: pytest.FixtureRequest) -> Iterator[ChaosCase]:

@@ -97,9 +97,9 @@ def _positions(cuts: Cuts, shape: Shape, *, full: bool) -> Iterator[Any]:
     places = cuts.places or (Place.AFTER_EVENT, *(_INSIDE if full else ()))
     for event in range(1, last + 1):
         for place in places:
-            # Behind the last event the client ends by itself: only bytes that it still waits for can be cut there.
+            # Behind the last event the client ends by itself, perhaps sooner than we: only what it waits for is surely cut.
             if event == last and place in (Place.AFTER_EVENT, Place.IDLE):
-                yield at(Place.AFTER_TERMINAL)
+                yield at(Place.BEFORE_BLANK_LINE, event)
             elif place.of_event:
                 yield at(place, event)
     for place in places:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ class Options:
 
     Attributes:
         seed: Of what is drawn: the server's scenarios, the embedded proxy.
+        again: What a command line needs to play a case as it was played.
         full: Cut inside events, too.
         backend: Which Toxiproxy ends connections.
         replay: The one case that is played; None: all.
@@ -26,6 +28,7 @@ class Options:
     """
 
     seed: int
+    again: str
     full: bool
     backend: BackendName
     replay: Schedule | None
@@ -43,9 +46,10 @@ def options_of(config: pytest.Config) -> Options:
     try:
         return Options(
             seed=config.getoption("--reattach-seed"),
+            again=_again(config),
             full=config.getoption("--reattach-sample") == "full",
             backend=config.getoption("--reattach-backend"),
-            replay=loads(Path(replay).read_text(encoding="utf-8")) if replay else None,
+            replay=loads(_schedule(Path(replay)).read_text(encoding="utf-8")) if replay else None,
             save=Path(config.getoption("--reattach-save")),
             target=read_target(Path(target)) if target else None,
         )
@@ -53,3 +57,16 @@ def options_of(config: pytest.Config) -> Options:
         raise pytest.UsageError(f"--reattach-target: {error}") from error
     except (OSError, ScheduleError) as error:
         raise pytest.UsageError(f"--reattach-replay {replay}: {error}") from error
+
+
+def _schedule(path: Path) -> Path:
+    """Return the schedule's file; that of a history stands beside it."""
+    return path.with_suffix(".json") if path.suffix == ".jsonl" else path
+
+
+def _again(config: pytest.Config) -> str:
+    words = [f"--reattach-seed {config.getoption('--reattach-seed')}"]
+    for option, usual in (("--reattach-sample", "quick"), ("--reattach-backend", "auto"), ("--reattach-target", None)):
+        value = config.getoption(option)
+        words += [f"{option} {shlex.quote(value)}"] if value != usual else []
+    return " ".join(words)

@@ -1,7 +1,8 @@
 """`told`: a history with what a test says that its client showed. Pure.
 
-A test tells it when all is over, so each showing is put where it can first have been: behind the arrival of its event, and
-behind the showing before it.
+A test tells it when all is over, so each showing is put where it must have been: behind the arrival of its whole event, and behind
+the showing before it. Of several arrivals it is the last, since a reset may have thrown the others away: the last but one for the
+last showing but one, and so on. Only what never came whole can have been shown of a part.
 """
 
 from __future__ import annotations
@@ -35,15 +36,8 @@ def told(records: Iterable[Record], ids: list[str], run: str, case: Case) -> His
     """Return the history with the showings in it, and the end that the last of them tells."""
     found = [case, *(record for record in records if not isinstance(record, Case))]
     since = 0
-    for shown in ids:
-        came = next(
-            (
-                place
-                for place, record in enumerate(found)
-                if place >= since and isinstance(record, Received) and record.id == shown
-            ),
-            max(since - 1, 0),
-        )
+    for number, shown in enumerate(ids):
+        came = _arrival(found, shown, since, ids.count(shown) - ids[:number].count(shown))
         arrival = found[came]
         conn = arrival.conn if isinstance(arrival, Received | Delivered) else None
         found.insert(came + 1, Delivered(id=shown, run=run, conn=conn, at_ms=arrival.at_ms, who="client"))
@@ -61,3 +55,24 @@ def told(records: Iterable[Record], ids: list[str], run: str, case: Case) -> His
         found.append(Finished(status=last.settles, evidence="event", run=run, at_ms=end, who="client"))
     found.append(Exited(code=0, run=run, at_ms=end, who="client"))
     return History(replace(record, n=number) for number, record in enumerate(found, 1))
+
+
+def _arrival(found: list[Record], shown: str, since: int, left: int) -> int:
+    """Return the place of the record that a showing stands behind.
+
+    Args:
+        found: All records, with the showings before.
+        shown: The id.
+        since: The first place that is behind them.
+        left: So many showings of it are to come, with this one.
+    """
+    names = {shown} | {each.cursor for each in found if isinstance(each, Logged) and each.id == shown}
+    arrivals = [
+        (place, each.whole)
+        for place, each in enumerate(found)
+        if place >= since and isinstance(each, Received) and each.id in names
+    ]
+    whole = [place for place, complete in arrivals if complete]
+    if whole:
+        return whole[-min(left, len(whole))]
+    return arrivals[0][0] if arrivals else max(since - 1, 0)

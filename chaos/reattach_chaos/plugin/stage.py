@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections import Counter
 from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import replace
@@ -35,6 +36,9 @@ PATIENCE_S = 90.0
 """For anything that is asked of the stage; a run of a scenario may take a minute."""
 
 
+CLIENT_S = 30.0
+
+
 class Stage:
     """It. `close` takes it down; safe twice."""
 
@@ -43,6 +47,10 @@ class Stage:
         self._library = Library()
         self._server: LiveServer | None = None
         self._backend: Backend | None = None
+        self.names: Counter[str] = Counter()
+        """How many tests have a case of this id."""
+        self.client_s = CLIENT_S
+        """So long a case's client has."""
         self._shapes: dict[str, Shape] = {}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="reattach stage", daemon=True)

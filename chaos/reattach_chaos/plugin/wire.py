@@ -72,7 +72,10 @@ class _Body(httpx.SyncByteStream, httpx.AsyncByteStream):
 
     def _part(self) -> bytes:
         try:
-            return self._answer.read1(_READ)
+            part = self._answer.read1(_READ)
+            if not part and self._answer.length:  # http.client calls it an end, httpx does not
+                raise http.client.IncompleteRead(b"", self._answer.length)
+            return part
         except (http.client.HTTPException, OSError) as error:
             raise _as_httpx(error) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import shutil
 
 import pytest
@@ -69,20 +70,20 @@ def test_right_wrong_and_unproven_are_told_apart(folder: pathlib.Path) -> None:
     for words in (
         "reattach seed 7 (again: --reattach-seed 7)",
         "test_right[rst-after-event-2] PASSED",
-        "test_right[fin-after-terminal] PASSED",
+        "test_right[fin-before-blank-line-of-event-6] PASSED",
         "test_without_a_fault PASSED",
         "duplicated: event 2 (",
         'again: pytest "test_app.py::test_wrong[rst-after-event-3]" --reattach-seed 7',
-        "history: .reattach/pytest/rst-after-event-3.jsonl",
+        "history: .reattach/pytest/test_wrong-rst-after-event-3.jsonl",
         "inconclusive: ",
         "second run: ",
         "nothing was judged: reattach_chaos.check(shown) was not called",
     ):
         assert words in done.stdout, done.stdout + done.stderr
     assert (folder / ".reattach" / ".gitignore").read_text() == "*\n"
-    saved = folder / ".reattach" / "pytest" / "rst-after-event-3.jsonl"
+    saved = folder / ".reattach" / "pytest" / "test_wrong-rst-after-event-3.jsonl"
     assert [each.fault for each in read_history(saved).of(CutFired)] == ["rst"]
-    named = ("--reattach-replay", str(saved.with_suffix(".json")), "-k", "test_right or test_wrong")
+    named = ("--reattach-replay", str(saved), "-k", "test_right or test_wrong")
     again = newcomer(folder, HEAD + SEVERAL, *named)
     assert "1 failed, 1 passed" in again.stdout, again.stdout + again.stderr
 
@@ -99,17 +100,29 @@ def test_the_example_passes_side_by_side(folder: pathlib.Path) -> None:
         "-p",
         "respx.plugin",
         "-k",
-        "event-1 or event-20 or terminal",
+        "event-1 or event-20 or blank",
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "reattach seed " in done.stdout
+
+
+def test_the_workers_of_xdist_have_one_seed(folder: pathlib.Path) -> None:
+    """Drawn by who hands out the tests: what a failure names is what is told behind the run."""
+    tests = """
+@pytest.mark.reattach_cuts("small.yaml", faults="rst")
+def test_it(reattach_chaos):
+    reattach_chaos.check([])
+"""
+    done = newcomer(folder, HEAD + tests, "-p", "xdist", "-n", "2")
+    assert "reattach seed " in done.stdout, done.stdout + done.stderr
+    assert len(set(re.findall("--reattach-seed ([0-9]+)", done.stdout))) == 1, done.stdout
 
 
 @pytest.mark.parametrize(
     ("test", "options", "told"),
     [
         ('reattach_cuts("helo")\ndef test_it(reattach_chaos): pass', (), "scenario='helo': a path, or one of "),
-        ('reattach_cuts(position="x")\ndef test_it(reattach_chaos): pass', (), "unexpected keyword argument 'position'"),
+        ('reattach_cuts(position="x")\ndef test_it(reattach_chaos): pass', (), "'position'; there are scenario, positions, "),
         ("reattach_cuts\ndef test_it(): pass", (), "a test with this marker takes the fixture reattach_chaos"),
         ("reattach_cuts\ndef test_it(reattach_chaos): pass", ("--reattach-target", "mine.toml"), "mine.toml: 'adress' is unknown"),
     ],
@@ -135,5 +148,39 @@ def test_it(reattach_chaos):
     reattach_chaos.check(shown(reattach_chaos))
 """
         )
-        done = newcomer(folder, tests, "--reattach-target", "mine.toml", "-k", "event-1 or event-5 or terminal")
+        done = newcomer(folder, tests, "--reattach-target", "mine.toml", "-k", "event-1 or event-5 or blank")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_client_that_waits_for_ever_ends_its_test(folder: pathlib.Path) -> None:
+    """When its time is up the gate closes, and what it did not show is told."""
+    tests = """
+from reattach_chaos.plugin import stage
+stage.CLIENT_S = 1.0
+
+@pytest.mark.reattach_cuts("small.yaml", faults="stall", positions="after-head")
+def test_it(reattach_chaos):
+    try:
+        with httpx.Client(timeout=None) as client:
+            client.get(reattach_chaos.events_url, headers={"Accept": "text/event-stream"})
+    except httpx.TransportError:
+        pass
+    reattach_chaos.check([])
+"""
+    done = newcomer(folder, HEAD + tests)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "lost: event 1 (" in done.stdout, done.stdout
+
+
+def test_an_error_of_the_client_leaves_its_history(folder: pathlib.Path) -> None:
+    """The test fails by its own error; what came before is kept, and named."""
+    tests = """
+@pytest.mark.reattach_cuts("small.yaml", faults="rst", positions="after-head")
+def test_it(reattach_chaos):
+    httpx.get(reattach_chaos.events_url)
+"""
+    done = newcomer(folder, HEAD + tests)
+    assert done.returncode == 1
+    assert "history: .reattach/pytest/rst-after-head.jsonl" in done.stdout, done.stdout
+    saved = read_history(folder / ".reattach/pytest/rst-after-head.jsonl")
+    assert len(saved.of(CutFired)) == 1

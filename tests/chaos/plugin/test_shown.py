@@ -65,6 +65,31 @@ def test_what_was_not_is_named(shown: tuple[int, ...], again: tuple[int, ...], a
     assert anomaly in [each.anomaly for each in verdict.broken.values()]
 
 
+def placed(*records: Received, shown: tuple[str, ...]) -> list[int | None]:
+    """Return the connection of the arrival that each showing stands behind."""
+    found = told([Case(id="no"), *records, *LOG], list(shown), "r", Case(id="case"))
+    return [each.conn for each in found.of(Delivered)]
+
+
+def test_what_came_in_part_and_then_whole_was_shown_of_the_whole() -> None:
+    """Else a right client whose event was cut in the middle were blamed."""
+    part = Received(id="e1.3", sequence=3, run="r", conn=1, whole=False)
+    assert placed(part, *came(3, conn=2), shown=("e1.3",)) == [2]
+    assert placed(part, shown=("e1.3",)) == [1]
+
+
+def test_what_came_twice_and_was_shown_once_is_the_second() -> None:
+    """The first may have been thrown away by a reset; what was shown twice is behind each."""
+    assert placed(*came(2, conn=1), *came(2, conn=2), shown=("e1.2",)) == [2]
+    assert placed(*came(2, conn=1), *came(2, conn=2), shown=("e1.2", "evt_2")) == [2, 2]
+    assert placed(*came(2, conn=1), *came(2, conn=2), shown=("e1.2", "e1.2")) == [1, 2]
+
+
+def test_an_events_own_id_stands_behind_its_arrival() -> None:
+    """The log knows which it is."""
+    assert placed(*came(1, conn=1), *came(2, conn=2), shown=("evt_2",)) == [2]
+
+
 def test_an_event_may_be_named_in_three_ways() -> None:
     assert [id_of("a"), id_of({"id": "b"}), id_of(SimpleNamespace(id="c"))] == ["a", "b", "c"]
     with pytest.raises(TypeError, match="takes the ids of the events that were shown, in order; 7 has none"):
