@@ -433,8 +433,16 @@ class Application:
                 self.say("what is unfinished is listed", f"{name} is not in {names}")
 
     def _behind(self, run_id: str, last: int) -> list[Place]:
-        """Who has not confirmed all of a run. One whose outcome was told, and of which nobody confirmed anything, is done with."""
-        places = [place for (each, _), place in self.places.items() if each == run_id and place.begun]
+        """Who has not confirmed all of a run. One whose outcome was told, and of which nobody confirmed anything, is done with.
+
+        A loop that was cancelled before it was given a lease is nobody yet.
+        """
+        known = self.door.inner.consumers(self._row(run_id).run)
+        places = [
+            place
+            for (each, consumer), place in self.places.items()
+            if each == run_id and place.begun and (place.handed or consumer in known)
+        ]
         if run_id in self.told and not any(place.low for place in places):
             return []
         return [place for place in places if place.high < last]
@@ -672,7 +680,7 @@ class Application:
         for run in self.known():
             for consumer in (MAIN, *[name for each, name in self.places if each == run.id and name != MAIN]):
                 reader = self.reader(run.id, consumer)
-                for _ in range(200):
+                for _ in range(2 * run.last + 50):
                     await self.read(reader, 1, 400.0)
                     if self.broken or reader.last is None:
                         break
