@@ -7,6 +7,7 @@ last showing but one, and so on. Only what never came whole can have been shown 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -34,14 +35,22 @@ def id_of(shown: Any) -> str:
 
 def told(records: Iterable[Record], ids: list[str], run: str, case: Case) -> History:
     """Return the history with the showings in it, and the end that the last of them tells."""
-    found = [case, *(record for record in records if not isinstance(record, Case))]
+    known = [case, *(record for record in records if not isinstance(record, Case))]
+    cursors = {each.id: each.cursor for each in known if isinstance(each, Logged)}
+    whole, parts = _arrivals(known, whole=True), _arrivals(known, whole=False)
+    left = Counter(cursors.get(shown, shown) for shown in ids)
+    behind: dict[int, list[Delivered]] = {}
     since = 0
-    for number, shown in enumerate(ids):
-        came = _arrival(found, shown, since, ids.count(shown) - ids[:number].count(shown))
-        arrival = found[came]
-        conn = arrival.conn if isinstance(arrival, Received | Delivered) else None
-        found.insert(came + 1, Delivered(id=shown, run=run, conn=conn, at_ms=arrival.at_ms, who="client"))
-        since = came + 2
+    for shown in ids:
+        name = cursors.get(shown, shown)
+        came = whole.get(name, [])
+        place = came[-min(left[name], len(came))] if came else parts.get(name, [0])[0]
+        left[name] -= 1
+        since = max(since, place)
+        cause = known[since]
+        conn = cause.conn if isinstance(cause, Received) else None
+        behind.setdefault(since, []).append(Delivered(id=shown, run=run, conn=conn, at_ms=cause.at_ms, who="client"))
+    found: list[Record] = [each for place, record in enumerate(known) for each in (record, *behind.get(place, ()))]
     end = max((record.at_ms for record in found), default=0.0)
     last = next(
         (
@@ -57,22 +66,10 @@ def told(records: Iterable[Record], ids: list[str], run: str, case: Case) -> His
     return History(replace(record, n=number) for number, record in enumerate(found, 1))
 
 
-def _arrival(found: list[Record], shown: str, since: int, left: int) -> int:
-    """Return the place of the record that a showing stands behind.
-
-    Args:
-        found: All records, with the showings before.
-        shown: The id.
-        since: The first place that is behind them.
-        left: So many showings of it are to come, with this one.
-    """
-    names = {shown} | {each.cursor for each in found if isinstance(each, Logged) and each.id == shown}
-    arrivals = [
-        (place, each.whole)
-        for place, each in enumerate(found)
-        if place >= since and isinstance(each, Received) and each.id in names
-    ]
-    whole = [place for place, complete in arrivals if complete]
-    if whole:
-        return whole[-min(left, len(whole))]
-    return arrivals[0][0] if arrivals else max(since - 1, 0)
+def _arrivals(records: list[Record], *, whole: bool) -> dict[str, list[int]]:
+    """Return the places of the arrivals of each event, whole or in part."""
+    found: dict[str, list[int]] = {}
+    for place, record in enumerate(records):
+        if isinstance(record, Received) and record.whole is whole:
+            found.setdefault(record.id, []).append(place)
+    return found

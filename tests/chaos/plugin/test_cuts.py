@@ -88,6 +88,7 @@ def test_right_wrong_and_unproven_are_told_apart(folder: pathlib.Path) -> None:
     assert "1 failed, 1 passed" in again.stdout, again.stdout + again.stderr
 
 
+@pytest.mark.slow
 def test_the_example_passes_side_by_side(folder: pathlib.Path) -> None:
     """Under xdist the seed is drawn once, by who hands out the tests, and told behind the run; also with respx."""
     done = newcomer(
@@ -136,6 +137,7 @@ def test_what_makes_no_sense_is_said_before_any_test(
     assert told in done.stdout + done.stderr, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_server_of_ones_own_is_tested_by_its_door(folder: pathlib.Path) -> None:
     with LiveServer() as live:
         (folder / "mine.toml").write_text(f'url = "{live.url}"\nheartbeat_ms = 15000\ninput = {json.dumps("hello")}\n')
