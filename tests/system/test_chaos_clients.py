@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from chaos_cases import faults, played
 from reattach_chaos import cli
+from reattach_chaos.history import Finished
+from reattach_chaos.schedules import Fault, Place, Planned, at
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = ROOT / "examples" / "clients"
@@ -67,11 +70,57 @@ def eventsource(folder: Path) -> str:
     return f"node {folder / 'eventsource.mjs'}"
 
 
+LAUNCHDARKLY = f"{sys.executable} {CLIENTS / 'launchdarkly.py'}"
+
+
 @pytest.mark.slow
-def test_npms_eventsource_loses_nothing(here, capsys):
-    """It waits three seconds before each reconnect, so this one is long."""
-    assert run(eventsource(here), "--faults", "fin,rst", "--only", "fin", "rst", "--jobs", "8") == 0
+@pytest.mark.parametrize("client", ["eventsource", "launchdarkly"])
+def test_one_that_resumes_loses_nothing(client, here, capsys):
+    """Every boundary with FIN and RST. npm's waits up to three seconds before each reconnect, so this one is long."""
+    command = eventsource(here) if client == "eventsource" else LAUNCHDARKLY
+    assert run(command, "--faults", "fin,rst", "--jobs", "8", "--client-timeout", "60") == 0
     assert capsys.readouterr().out.startswith("VALID. ")
+
+
+@pytest.mark.slow
+def test_npms_eventsource_hangs_in_a_silence(here, capsys):
+    """It has no limit for it."""
+    assert run(eventsource(here), "--only", "stall-after-event-2", "--client-timeout", "10") == 1
+    assert capsys.readouterr().out.startswith("INVALID: hang. Case stall-after-event-2")
+
+
+def test_launchdarklys_loses_nothing(capsys):
+    """FIN, RST, and a silence longer than its limit, on the first stream and on a resume."""
+    chosen = ("fin-after-event-3-of-run-2", "fin-after-event-1-and-rst-after-event-2", "stall-after-event-2-of-run-3")
+    assert run(LAUNCHDARKLY, "--only", *chosen) == 0
+    assert capsys.readouterr().out.startswith("VALID. ")
+
+
+BUSY, FORBIDDEN, PAGE = (
+    faults(
+        Planned(fault=Fault.FIN, at=at(Place.AFTER_EVENT, 2)),
+        Planned(fault=fault, at=at(Place.AFTER_REQUEST), nth=2, settings=settings),
+    )
+    for fault, settings in ((Fault.BUSY, {"status": 503}), (Fault.UNAUTHORIZED, {}), (Fault.WRONG_TYPE, {}))
+)
+"""503, 401 and a web page when it comes back."""
+
+
+def test_npms_eventsource_gives_up_for_good_where_it_is_refused(here):
+    """At 503 and at a web page too early, and it is told so, not called a loss; at a 401 a client may."""
+    cases = played(BUSY, FORBIDDEN, PAGE, client=eventsource(here))
+    assert {name: case.verdict.sentence().partition(".")[0] for name, case in cases.items()} == {
+        BUSY.id: "INVALID: gave up",
+        FORBIDDEN.id: "VALID",
+        PAGE.id: "INVALID: gave up",
+    }
+
+
+def test_launchdarklys_tries_again_where_it_is_refused():
+    """As it is told to: all of it is shown."""
+    cases = played(BUSY, FORBIDDEN, PAGE, client=LAUNCHDARKLY)
+    assert [each.verdict.word for each in cases.values()] == ["valid"] * 3
+    assert all(each.history.of(Finished) for each in cases.values())
 
 
 @pytest.mark.slow
@@ -94,6 +143,7 @@ def test_the_examples_are_all_here():
     assert {each.name for each in CLIENTS.iterdir() if each.is_file()} == {
         "curl.sh",
         "eventsource.mjs",
+        "launchdarkly.py",
         "plain_loop.py",
     }
     assert subprocess.run(["bash", "-n", str(CLIENTS / "curl.sh")], check=False).returncode == 0

@@ -59,7 +59,7 @@ def _add_run(commands: Any) -> None:
         help="default: %(default)s; sim: in memory",
     )
     parser.add_argument(
-        "--faults", type=_words, default=(), metavar="F,…", help="only cases with one of these, such as fin,rst,stall"
+        "--faults", type=_words, default=(), metavar="F,…", help="only cases of these, such as fin,rst,stall"
     )
     parser.add_argument(
         "--positions", type=_words, default=(), metavar="P,…", help="only cases with a fault there, such as after-event"

@@ -35,7 +35,7 @@ class Wanted:
     Attributes:
         sample: Which sample.
         seed: Of what is drawn.
-        faults: Only cases with one of these; empty: all.
+        faults: Only cases of these; empty: all. What only makes another fault's place, does not count: see `_means`.
         places: Only cases with a fault at one of these; empty: all.
         only: Only these ids, or their starts; empty: all.
         kill: Whether clients are killed, too.
@@ -137,10 +137,29 @@ def _kills(wanted: Wanted, session: Session, scenario: str) -> Iterator[Schedule
 def _asked(wanted: Wanted, schedule: Schedule) -> bool:
     faults = schedule.faults
     return (
-        _any(wanted.faults, (each.fault for each in faults))
+        _of(wanted.faults, faults)
         and _any(wanted.places, (each.at.place for each in faults))
         and (not wanted.only or any(schedule.id.startswith(each) for each in wanted.only))
     )
+
+
+def _of(wanted: tuple[Fault, ...], faults: tuple[Planned, ...]) -> bool:
+    """Whether a case is about these faults alone: who leaves silence out does not want a FIN and then silence."""
+    return not wanted or all(
+        each.fault in wanted for place, each in enumerate(faults) if not _means(each, faults[place + 1 :])
+    )
+
+
+def _means(planned: Planned, later: tuple[Planned, ...]) -> bool:
+    """Whether a fault is only there for a later one: the FIN that makes a resume, the silence in which a client is killed."""
+    match planned.fault:
+        case Fault.FIN:
+            return planned.nth == 1 and any(each.nth == 2 and each.route == planned.route for each in later)
+        case Fault.STALL:
+            where = (planned.at.run, planned.at.event)
+            return any(each.fault is Fault.KILL and (each.at.run, each.at.event) == where for each in later)
+        case _:
+            return False
 
 
 def _any(wanted: tuple[object, ...], there: Iterable[object]) -> bool:

@@ -51,6 +51,15 @@ def test_faults_positions_and_ids_choose():
     )
 
 
+def test_who_leaves_a_fault_out_does_not_meet_it_on_a_resume():
+    """The FIN that makes a resume goes along with every fault, and brings none along that was not asked for."""
+    wanted = ids(Wanted(faults=(Fault.FIN, Fault.RST)))
+    assert not any("stall" in each for each in wanted)
+    assert "fin-after-head-and-rst-after-event-1-on-resume" in wanted
+    assert "fin-after-head-and-stall-after-event-1-on-resume" in ids(Wanted(faults=(Fault.STALL,)))
+    assert not any("rst" in each for each in ids(Wanted(faults=(Fault.FIN,))))
+
+
 def test_kills_come_behind_each_event_but_the_last():
     """The stream is silent behind the event, so that it is the last one shown; the last event's client ends by itself."""
     wanted = Wanted(kill=True, faults=(Fault.KILL,))
