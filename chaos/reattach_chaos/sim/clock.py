@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import anyio
 
-from reattach.runtime.clock import Alarm
+from reattach.testing.seams import Alarm
 from reattach_chaos.sim.loop import SimLoop
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

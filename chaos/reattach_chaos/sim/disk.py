@@ -7,8 +7,8 @@ A kill at "received" comes just before the commit of the event, one at "committe
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from reattach.stores.base import StoreFailed
 from reattach.testing import Disk
+from reattach.testing.seams import StoreFailed
 from reattach_chaos.history import Applied, Committed, Died, Store
 from reattach_chaos.schedules.fault import Fault
 from reattach_chaos.schedules.place import Place

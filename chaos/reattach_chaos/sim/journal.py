@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
-from reattach.runtime.writer import Done
-from reattach.stores.base import Busy, Holder, Lease, Store, StoreFailed, Write
 from reattach.testing import Disk, LateWriter
+from reattach.testing.seams import Busy, Done, Holder, Lease, Store, StoreFailed, Write
 
 T = TypeVar("T")
 _THROUGH = (

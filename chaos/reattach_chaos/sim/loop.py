@@ -18,7 +18,7 @@ from contextvars import Context
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from reattach.runtime.clock import Alarm
+from reattach.testing.seams import Alarm
 
 _library: Any
 try:

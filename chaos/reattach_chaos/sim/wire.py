@@ -12,8 +12,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 from reattach.testing import CallAnswer, frames
-from reattach.transports.base import Batch, Request, Response, WireLost, WireOversize
-from reattach.wire.eventstream import Decoder, Oversize
+from reattach.testing.seams import Batch, Decoder, Oversize, Request, Response, WireLost, WireOversize
 from reattach_chaos.sim.clock import SimClock
 
 URL = "http://sim.test"
