@@ -41,7 +41,8 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-_scan = json.JSONDecoder(parse_constant=_no_constant).scan_once  # type: ignore[attr-defined]  # the C scanner, not in typeshed
+json_scan = json.JSONDecoder(parse_constant=_no_constant).scan_once  # type: ignore[attr-defined]  # the C scanner, not in typeshed
+"""Return the value that begins at a place of a text, and where it ends; StopIteration: there is none."""
 
 
 NESTING = 200
@@ -56,7 +57,7 @@ def json_object(text: str) -> dict[str, Any]:
     """
     try:
         try:
-            value, end = _scan(text, 0)
+            value, end = json_scan(text, 0)
         except StopIteration:
             end = -1
         if end != len(text):
@@ -85,11 +86,11 @@ def json_members(text: str) -> dict[str, tuple[Any, str]]:
         while text[at : at + 1] != "}":
             if members:
                 at = _after(text, at, ",")
-            name, at = _scan(text, at)
+            name, at = json_scan(text, at)
             if type(name) is not str:
                 raise ValueError("a member without a name")
             begin = _after(text, at, ":")
-            value, at = _scan(text, begin)
+            value, at = json_scan(text, begin)
             members[name] = value, text[begin:at]
             at = _end_of_space(text, at)
     except StopIteration as error:

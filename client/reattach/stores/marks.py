@@ -31,6 +31,7 @@ _SLOT = Struct("<QQQI")
 _SLOT_BYTES = 32
 _TOKENS = Struct("<8xQ24xQ")  # of both slots of a pair
 _PAIR_BYTES = 2 * _SLOT_BYTES
+_tokens, _body, _write = _TOKENS.unpack_from, _BODY.pack, _SLOT.pack_into  # every event's mark passes here
 _HEAD_BYTES = 64
 _GROWTH = 1 << 16  # bytes: a thousand leases
 
@@ -59,28 +60,24 @@ class Slots:
         Sooner, a take that then fails would have wiped out what the owner before it noted.
         """
         with self._lock:
-            if self._overtaken():
-                return
+            if max(_tokens(self._map, self._at)) > self._token:
+                return  # a later owner's
             values = (self.incarnation, self._token, self.position)
             check = crc32(_BODY.pack(*values), self._salt)
             for at in (self._at, self._at + _SLOT_BYTES):
                 _SLOT.pack_into(self._map, at, *values, check)
-
-    def _overtaken(self) -> bool:
-        """Whether a later owner's token is here."""
-        first, second = _TOKENS.unpack_from(self._map, self._at)
-        return bool(first > self._token or second > self._token)
 
     def note(self, position: int) -> None:
         """Note a position, if it is a later one. About a microsecond; waits for nothing but another `note`."""
         with self._lock:
             if position <= self.position:
                 return
-            incarnation, token = self.incarnation, self._token
-            if self._overtaken():
+            incarnation, token, mapped, at = self.incarnation, self._token, self._map, self._at
+            first, second = _tokens(mapped, at)
+            if first > token or second > token:
                 return  # to write here would wipe out what the new owner noted
-            check = crc32(_BODY.pack(incarnation, token, position), self._salt)
-            _SLOT.pack_into(self._map, self._at + self._turn, incarnation, token, position, check)
+            check = crc32(_body(incarnation, token, position), self._salt)
+            _write(mapped, at + self._turn, incarnation, token, position, check)
             self._turn ^= _SLOT_BYTES
             self.position = position
 

@@ -79,8 +79,16 @@ class Coalescer:
         pieces: list[bytes] = []
         add = pieces.append
         unknown = b""
+        together = True
         while here < size:
             if at is _At.SIZE:
+                if together:
+                    together = False
+                    whole, end = self._together(data[here:])
+                    add(whole)
+                    here += end
+                    if here == size:
+                        break
                 end = find(b"\r\n", here)
                 if end < 0:
                     if size - here > LONGEST_SIZE_LINE:
@@ -119,6 +127,20 @@ class Coalescer:
         self._at, self._left, self._held = at, left, data[here:]
         payload = b"".join(pieces)
         return (b"%x\r\n%b\r\n" % (len(payload), payload) if payload else b"") + unknown
+
+    def _together(self, data: bytes) -> tuple[bytes, int]:
+        """Return the joined data of all chunks that are whole, and where they end; nothing if one is not of the usual kind.
+
+        Cut at every CRLF, size and data alternate if there is none inside the data: then each piece is as long as the line before
+        it says. Where all are, this is what reading them one by one finds, at half the price.
+        """
+        parts = data.split(b"\r\n")
+        end = (len(parts) - 1) // 2 * 2
+        lines, pieces = parts[:end:2], parts[1:end:2]
+        lengths = list(map(len, pieces))
+        if lengths != list(map(self._sizes.get, lines)):
+            return b"", 0
+        return b"".join(pieces), sum(lengths) + sum(map(len, lines)) + 2 * end
 
     def _learn(self, line: bytes) -> int | None:
         """Return the size that the line states; None or 0 if the library has to see it."""

@@ -11,6 +11,7 @@ from reattach.core.messages import UNSTATED, Closing, Mark, Opened, Received, Re
 from reattach.model import Operation, Outcome, Problem, RequiredAction
 from reattach.profiles import Native, named
 from reattach.profiles.base import Unreadable
+from reattach.profiles.native_reader import NativeReader
 from reattach.profiles.native_values import NESTING
 from reattach.wire.frame import Frame
 
@@ -512,3 +513,45 @@ def test_texts_that_cannot_be_stored_are_not_told():
     body = json.dumps({"id": RUN, "status": "running", "session_id": "\udfff"}).encode()
     assert PROFILE.created(201, {}, body).session_id is None
     assert PROFILE.reading(RUN, body).session_id is None
+
+
+ODD = {
+    "no JSON": "{",
+    "a list": "[]",
+    "a text": '"id"',
+    "more than one value": '{"a": 1} {"b": 2}',
+    "white space": json.dumps(event(3)) + " ",
+    "not a number": json.dumps(event(3, data={"x": float("nan")})),
+    "nested": json.dumps(event(3, data=json.loads("[" * 230 + "]" * 230))),
+    "large": json.dumps(event(3, data={"message_id": "m1", "text": "x" * 900})),
+    "another run": json.dumps(event(3, run_id="run_2")),
+    "no run": json.dumps(event(3, run_id=...)),
+    "no predecessor told": json.dumps(event(3, prev_id=...)),
+    "a predecessor that is none": json.dumps(event(3, prev_id=7)),
+    "no time": json.dumps(event(3, time=...)),
+    "a time that is none": json.dumps(event(3, time=7)),
+    "no data": json.dumps(event(3, data=...)),
+    "data that is text": json.dumps(event(3, data="hi")),
+    "a sequence that is none": json.dumps(event(True)),
+    "a sequence of nought": json.dumps(event(0)),
+    "another place": json.dumps(event(4)),
+    "an id that is none": json.dumps(event(3, id=7)),
+    "half a character": json.dumps(event(3, id="evt_\ud800")),
+    "an id beyond ASCII": json.dumps(event(3, id="evt_ü")),
+    "a type that is none": json.dumps(event(3, type=["message.delta"])),
+    "a foreign type": json.dumps(event(3, type="x.y", text="hi")),
+    "the end": json.dumps(event(3, type="run.completed", data={"result": 1})),
+    "a whole message": json.dumps(event(3, type="message.completed", data={"message_id": "m1", "text": "hihi"})),
+    "another message": json.dumps(event(3, type="message.completed", data={"message_id": "m2", "text": "ho"})),
+    "a tool": json.dumps(event(3, type="tool.call", data={"tool": "t"})),
+}
+
+
+@pytest.mark.parametrize("hint", ["e1.3", "e2.3", "opaque", ""])
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_what_is_read_in_a_run_of_usual_events_is_what_is_read_alone(odd, hint, monkeypatch):
+    """The short way through a replay takes only what the long one would say the same of."""
+    frames = [frame(event(1), "e1.1"), frame(event(2), "e1.2"), frame(odd, hint), frame(event(4), "e1.4")]
+    short = read(*frames)
+    monkeypatch.setattr(NativeReader, "_plain", lambda self, frames, begin, batch: begin)
+    assert short == read(*frames)

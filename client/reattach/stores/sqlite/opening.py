@@ -14,7 +14,7 @@ from typing import NamedTuple, NoReturn
 
 from reattach.stores.base import StoreDamaged, StoreFailed, StoreForeign
 from reattach.stores.marks import MarksFile
-from reattach.stores.sqlite import damage, files, schema
+from reattach.stores.sqlite import at_once, damage, files, schema
 from reattach.stores.sqlite.errors import translating
 from reattach.stores.sqlite.transaction import TurnConnection
 
@@ -95,6 +95,7 @@ def _connected(path: Path) -> Opened:
             mode = stat.S_IMODE(path.stat().st_mode)
             marks = MarksFile(path.with_name(path.name + "-marks"), journal, mode)
             writer.execute("COMMIT")
+            at_once.prepare(writer)
             return Opened(writer, files.connect(path, reading=True), marks)
         except BaseException:
             roll_back(writer)

@@ -34,17 +34,15 @@ from reattach.stores.base import (
     Write,
 )
 from reattach.stores.leases import Alive, is_alive
-from reattach.stores.noted import Carried, LeaseRow, Noted, must_be_committed, must_own, settle
-from reattach.stores.sqlite import compaction
+from reattach.stores.noted import Carried, Noted, must_be_committed, settle
+from reattach.stores.sqlite import at_once, compaction
 from reattach.stores.sqlite.errors import translating
+from reattach.stores.sqlite.lease_rows import NUMBER, lease_row, own
 from reattach.stores.sqlite.opening import open_file, roll_back, suspect
 from reattach.stores.sqlite.transaction import SqliteTransaction, TurnConnection
 from reattach.stores.tables import batches, places, retention, runs
 from reattach.stores.tables import leases as lease_table
 from reattach.stores.times import stamp
-
-_NUMBER = "l.rowid"
-"""A lease's place in FILE-marks."""
 
 
 class SqliteStore:
@@ -153,6 +151,11 @@ class SqliteStore:
     def commit(self, writes: Sequence[Write]) -> list[Refusal | None]:
         """See `Store.commit`."""
         told = [batches.prepared(write) for write in writes]
+        with self._turn() as connection:
+            done = at_once.commit(connection, told, self._marks, self._now())
+        if done is not None:
+            settle(done)
+            return [None] * len(told)
         with self._writing() as connection:
             now = self._now()
             refused = [batches.keep(connection, each, now) for each in told]
@@ -176,7 +179,7 @@ class SqliteStore:
     def rewind(self, lease: Lease, mark: Mark) -> RunRow:
         """See `Store.rewind`."""
         with self._writing() as connection:
-            self._own(connection, lease)
+            own(connection, lease)
             return places.rewind(connection, lease.run, mark, self._now())
 
     # retention ----------------------------------------------------------------------------------------------------
@@ -188,22 +191,22 @@ class SqliteStore:
 
     def compact(self) -> bool:
         """See `Store.compact`."""
-        with self._write_lock, self._noticing_damage(), translating():
-            return compaction.compact(self._free_writer())
+        with self._turn() as connection:
+            return compaction.compact(connection)
 
     # marks and leases ---------------------------------------------------------------------------------------------
 
     def applied(self, run: int, consumer: str) -> int:
         """See `Store.applied`."""
         with self._reading() as connection:
-            row = _lease_row(connection, run, consumer)
+            row = lease_row(connection, run, consumer)
         return self._marks.applied(run, consumer, row)
 
     def consumers(self, run: int) -> dict[str, int]:
         """See `Store.consumers`."""
         with self._reading() as connection:
             names = lease_table.consumers(connection, run)
-            rows = {name: _lease_row(connection, run, name) for name in names}
+            rows = {name: lease_row(connection, run, name) for name in names}
         return {name: self._marks.applied(run, name, row) for name, row in rows.items()}
 
     def note(self, lease: Lease, position: int) -> None:
@@ -222,7 +225,7 @@ class SqliteStore:
     def mark(self, lease: Lease, position: int) -> None:
         """See `Store.mark`."""
         with self._writing() as connection:
-            row = self._own(connection, lease)
+            row = own(connection, lease)
             must_be_committed(position, row)
             lease_table.raise_mark(connection, lease, position, self._now())
         self._marks.moved(lease, position)
@@ -231,12 +234,12 @@ class SqliteStore:
         """See `Store.lease`."""
         with self._writing() as connection:
             now = self._wall()
-            row = _lease_row(connection, run, consumer)
-            busy = self._busy(row, now)
+            row = lease_row(connection, run, consumer)
+            busy = lease_table.busy(row, now, self._alive)
             if busy is not None:
                 return busy
             lease = lease_table.pass_on(
-                connection, self._marks, row, (run, consumer), holder, now, seconds, number=_NUMBER
+                connection, self._marks, row, (run, consumer), holder, now, seconds, number=NUMBER
             )
         self._marks.claim(lease)
         self._held[run, consumer] = (lease, seconds)
@@ -262,8 +265,8 @@ class SqliteStore:
     def holder(self, run: int, consumer: str) -> Busy | None:
         """See `Store.holder`."""
         with self._reading() as connection:
-            row = _lease_row(connection, run, consumer)
-        return self._busy(row, self._wall())
+            row = lease_row(connection, run, consumer)
+        return lease_table.busy(row, self._wall(), self._alive)
 
     # the user's own transaction -----------------------------------------------------------------------------------
 
@@ -273,7 +276,7 @@ class SqliteStore:
             connection = self._free_writer()
             connection.execute("BEGIN IMMEDIATE")
             try:
-                row = self._own(connection, lease)
+                row = own(connection, lease)
                 applied = self._marks.applied(lease.run, lease.consumer, row)
                 if applied != expected:
                     raise LeaseGone(f"the mark is at {applied}, not at {expected}: it was moved meanwhile")
@@ -310,10 +313,15 @@ class SqliteStore:
     # transactions -------------------------------------------------------------------------------------------------
 
     @contextmanager
+    def _turn(self) -> Iterator[sqlite3.Connection]:
+        """Have the write connection, outside of a transaction."""
+        with self._write_lock, self._noticing_damage(), translating():
+            yield self._free_writer()
+
+    @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Have the write connection in a transaction of its own, durable at the end, undone by any exception."""
-        with self._write_lock, self._noticing_damage(), translating():
-            connection = self._free_writer()
+        with self._turn() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -359,7 +367,7 @@ class SqliteStore:
             raise ForbiddenSql("a statement rolled the transaction back; nothing of it was kept")
         with translating():
             try:
-                must_be_committed(position, self._own(connection, lease))
+                must_be_committed(position, own(connection, lease))
                 now = self._wall()
                 lease_table.raise_mark(connection, lease, position, stamp(now))
                 # Nobody could take a lease while we had the write lock, however long that was: all go on from here.
@@ -372,9 +380,6 @@ class SqliteStore:
         self._marks.moved(lease, position)
 
     # inside -------------------------------------------------------------------------------------------------------
-
-    def _own(self, connection: sqlite3.Connection, lease: Lease) -> LeaseRow:
-        return must_own(_lease_row(connection, lease.run, lease.consumer), lease)
 
     def _carry(self, connection: sqlite3.Connection, now: str) -> Carried:
         return self._marks.carry(lambda lease, position: lease_table.raise_mark(connection, lease, position, now))
@@ -400,12 +405,5 @@ class SqliteStore:
         self._held = {}
         forks.forget(self)
 
-    def _busy(self, row: LeaseRow | None, now: float) -> Busy | None:
-        return lease_table.busy(row, now, self._alive)
-
     def _now(self) -> str:
         return stamp(self._wall())
-
-
-def _lease_row(connection: sqlite3.Connection, run: int, consumer: str) -> LeaseRow | None:
-    return lease_table.lease_row(connection, run, consumer, number=_NUMBER)

@@ -48,12 +48,30 @@ STANDING = f"""SELECT run, {POSITION}, (SELECT token FROM reattach_leases WHERE 
 """Where the journal stands: run, committed position, and the token of who writes the run's events."""
 
 
+INSERT = "INSERT INTO reattach_batches (run, batch, first, events, committed_at)"
+
+
+def moving(
+    run: str, mark: tuple[str, str, str, str, str], gaps: str, status: str, outcome: str, settled_at: str, now: str
+) -> str:
+    """Return the SQL that moves a run's row on; each argument is SQL itself, `mark` position, epoch, sequence, id and cursor."""
+    position, epoch, sequence, id, cursor = mark
+    return f"""UPDATE reattach_runs SET epoch = {epoch}, last_sequence = {sequence}, cursor_id = {id}, cursor = {cursor},
+        incarnation = incarnation + {gaps}, status = coalesce({status}, status), outcome = coalesce({outcome}, outcome),
+        settled_at = coalesce({settled_at}, settled_at), updated_at = {now},
+        again_to = CASE WHEN {settled_at} IS NOT NULL AND again_to > {position} THEN {position} ELSE again_to END
+        WHERE run = {run}"""
+
+
+_MOVE = moving("?1", ("?11", "?2", "?3", "?4", "?5"), "?6", "?7", "?8", "?9", "?10")
+
+
 def put(connection: Connection, told: Prepared, now: str) -> None:
     """Write what is not refused."""
     write = told.write
     if write.batch:
         connection.execute(
-            "INSERT INTO reattach_batches (run, batch, first, events, committed_at) VALUES (?, ?, ?, ?, ?)",
+            f"{INSERT} VALUES (?, ?, ?, ?, ?)",
             (write.run, write.mark.position, write.prev.position + 1, told.events, now),
         )
         if write.bare:
@@ -62,10 +80,7 @@ def put(connection: Connection, told: Prepared, now: str) -> None:
         _keep_gap(connection, write.run, write.mark.position, write.gap, now)
     mark = write.mark
     connection.execute(
-        """UPDATE reattach_runs SET epoch = ?2, last_sequence = ?3, cursor_id = ?4, cursor = ?5,
-        incarnation = incarnation + ?6, status = coalesce(?7, status), outcome = coalesce(?8, outcome),
-        settled_at = coalesce(?9, settled_at), updated_at = ?10,
-        again_to = CASE WHEN ?9 IS NOT NULL AND again_to > ?11 THEN ?11 ELSE again_to END WHERE run = ?1""",
+        _MOVE,
         (
             write.run,
             mark.epoch,

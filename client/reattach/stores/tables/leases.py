@@ -108,16 +108,22 @@ def give_back(connection: Connection, lease: Lease) -> None:
     )
 
 
+def raising(run: str, consumer: str, token: str, position: str, now: str) -> str:
+    """Return the SQL that moves a mark up; each argument is SQL itself. See `raise_mark`."""
+    return f"""INSERT INTO reattach_marks (run, consumer, applied, updated_at)
+        SELECT l.run, l.consumer, {position}, {now} FROM reattach_leases AS l JOIN reattach_runs AS r ON r.run = l.run
+        WHERE l.run = {run} AND l.consumer = {consumer} AND l.consumer <> '' AND l.token = {token}
+            AND {position} <= {POSITION}
+        ON CONFLICT (run, consumer) DO UPDATE SET applied = excluded.applied, updated_at = excluded.updated_at
+            WHERE excluded.applied > reattach_marks.applied"""
+
+
+_RAISE = raising("?1", "?2", "?3", "?4", "?5")
+
+
 def raise_mark(connection: Connection, lease: Lease, position: int, now: str) -> None:
     """Move a mark up, if the lease is the current one and the position is committed; else change nothing.
 
     Who writes the events (consumer "") has no mark.
     """
-    connection.execute(
-        f"""INSERT INTO reattach_marks (run, consumer, applied, updated_at)
-        SELECT l.run, l.consumer, ?4, ?5 FROM reattach_leases AS l JOIN reattach_runs AS r ON r.run = l.run
-        WHERE l.run = ?1 AND l.consumer = ?2 AND l.consumer <> '' AND l.token = ?3 AND ?4 <= {POSITION}
-        ON CONFLICT (run, consumer) DO UPDATE SET applied = excluded.applied, updated_at = excluded.updated_at
-            WHERE excluded.applied > reattach_marks.applied""",
-        (*lease, position, now),
-    )
+    connection.execute(_RAISE, (*lease, position, now))
