@@ -35,6 +35,7 @@ class Errand:
         timeout_s: When it will be ended.
         heartbeat_s: What the server keeps.
         case: The case's id.
+        gaps: Events can be gone in this case: ours is to tell it, and to go on.
         used: A process of ours will do that was another case's client before: there are thousands of them.
     """
 
@@ -52,6 +53,7 @@ class Errand:
     heartbeat_s: float
     case: str
     used: bool = False
+    gaps: bool = False
 
     def env(self, attempt: int) -> dict[str, str]:
         """Return the environment: ours, and the contract's."""
@@ -155,7 +157,7 @@ class OwnClient:
     def _words(self, errand: Errand) -> list[tuple[str, list[str]]]:
         url, run, journal = errand.url, errand.run, str(errand.state / "j.db")
         flags = ["--json", "--journal", journal]
-        follow = ("reattach.cli", ["follow", url, run, *flags])
+        follow = ("reattach.cli", ["follow", url, run, *flags, *(["--on-gap", "continue"] if errand.gaps else [])])
         match errand.task:
             case "follow":
                 return [follow]

@@ -166,7 +166,7 @@ async def _run(options: Options) -> int:
     async with theatre(options.bill) as stage:
         bill, scenario = options.bill, options.bill.scenario or SESSION
         cuts = await every_byte(stage, bill, scenario) if options.wanted.sample == "full" else None
-        chosen = choose(options.wanted, stage.session, stage.client, bill.mode, scenario, cuts)
+        chosen = choose(options.wanted, stage.session, stage.client, bill.mode, scenario, cuts, own=not bill.target)
         folder = Folder(options.out) if options.out else of_seed(options.bill.seed)
         told = [_told(each, stage, options.bill) for each in chosen.schedules]
         progress = Progress(len(told), None if options.quiet else sys.stderr)
@@ -271,7 +271,9 @@ def _tell_shrunk(case: Played, text: str, options: Options) -> int:
 def _objection(schedule: Schedule, stage: Theatre, options: Options) -> str:
     if options.bill.simulated:
         return ""
-    return objection_to(schedule, stage.session, stage.client, options.bill.mode, kill=True)
+    return objection_to(
+        schedule, stage.session, stage.client, options.bill.mode, kill=True, own=not options.bill.target
+    )
 
 
 def _check(schedule: Schedule, stage: Theatre, options: Options) -> None:

@@ -151,6 +151,30 @@ class Control:
             number = max([number, *(run["number"] for run in told["runs"])])
         return found, number
 
+    async def expire(self, run: str, first: int) -> int:
+        """Let a server of ours let go of a run's events before `first`; return the first that it still has.
+
+        Raises:
+            ServerTrouble: It is none of ours, or did not.
+        """
+        return int((await self._changed(run, "expire", {"first": first}))["first_sequence"])
+
+    async def new_epoch(self, run: str, keep: int) -> str:
+        """Let a server of ours replace a run's log by one that begins with its first `keep` events; return the epoch.
+
+        Raises:
+            ServerTrouble: It is none of ours, or did not.
+        """
+        return str((await self._changed(run, "epoch", {"keep": keep}))["epoch"])
+
+    async def _changed(self, run: str, how: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        if self._admin_url is None:
+            raise ServerTrouble(f"the log of run {run} cannot be changed on this server")
+        told: dict[str, Any] = json.loads(
+            await self._fetch("POST", f"{self._admin_url}/runs/{quote(run, safe='')}/{how}", body)
+        )
+        return told
+
     async def heartbeat_ms(self) -> float | None:
         """Return what the server promises in its discovery document; None where it has none."""
         try:

@@ -7,6 +7,7 @@ what it needs: a session's other runs would cost time and prove nothing.
 from dataclasses import dataclass
 
 from reattach_chaos.cases.client import Client, Mode, Task
+from reattach_chaos.cases.log_faults import LOG_FAULTS
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule
 
@@ -46,20 +47,29 @@ def _run_of(task: Task, session: Session) -> int:
     return next((number for number, run in enumerate(session.runs, 1) if run.depth), 0)
 
 
-def objection_to(schedule: Schedule, session: Session, client: Client, mode: Mode, *, kill: bool) -> str:
+def objection_to(
+    schedule: Schedule, session: Session, client: Client, mode: Mode, *, kill: bool, own: bool = True
+) -> str:
     """Return why a schedule cannot be played with this client on this server; "" where it can."""
     for planned in schedule.faults:
-        if why := _objection(planned, session, client, mode, kill=kill):
+        if why := _objection(planned, session, client, mode, kill=kill, own=own):
             return why
     return ""
 
 
-def _objection(planned: Planned, session: Session, client: Client, mode: Mode, *, kill: bool) -> str:
+def _objection(planned: Planned, session: Session, client: Client, mode: Mode, *, kill: bool, own: bool) -> str:
     if planned.fault is Fault.KILL:
         if planned.at.place is not Place.DELIVERED:
             return "a client is killed when it has shown an event; what it does inside is not seen"
         if not kill:
             return "clients are killed with --kill only"
+    elif planned.fault in LOG_FAULTS:
+        if not own:
+            return f"{planned.fault.traits.words}: done to a server of ours only"
+        if planned.route != "stream":
+            return f"{planned.fault.traits.words}: done at a stream's places only"
+        if mode == "start" and planned.at.event is None:
+            return "which run a client starts is not known before it asks for its stream"
     elif planned.fault.traits.actor == "runner" or planned.route is None:
         return f"{planned.fault.traits.words}: not done on sockets"
     elif planned.fault is Fault.OTHER_INSTANCE:

@@ -20,6 +20,7 @@ import httpx
 from reattach_chaos.cases.client import Client, Errand, Mode
 from reattach_chaos.cases.control import SETTLED, Control, Event, ServerTrouble
 from reattach_chaos.cases.errands import Part, parts_of
+from reattach_chaos.cases.log_faults import LOG_FAULTS, LogFaults
 from reattach_chaos.cases.running import Running
 from reattach_chaos.cases.session import SETTLE_S, Session, as_text, made
 from reattach_chaos.cases.terms import FLOOR_MS, GIVE_UP_MS, Terms
@@ -146,14 +147,25 @@ class Player:
         chains = [
             await self._made(control, session, part, f"{schedule.id}-{place}") for place, part in enumerate(parts)
         ]
+        log_faults = LogFaults(control, recorder, SETTLE_S)
         upstream = urlsplit(stage.url)
         address = (upstream.hostname or "127.0.0.1", upstream.port or 80)
         async with (
             stage.actuator() as actuator,
-            Gate(address, schedule, recorder, actuator, shape=session.shape, notes=notes is not None) as gate,
+            Gate(
+                address,
+                schedule,
+                recorder,
+                actuator,
+                shape=session.shape,
+                perform=log_faults.perform,
+                notes=notes is not None,
+            ) as gate,
         ):
             running = Running(stage.client, recorder, gate, schedule, stage.terms.timeout_s)
-            gate.name_runs(*names_of(chains, schedule))
+            names = names_of(chains, schedule)
+            gate.name_runs(*names)
+            log_faults.name_runs(*names)
             for place, chain in enumerate(chains):
                 state = (
                     folder / f"state-{place}"
@@ -164,7 +176,7 @@ class Player:
                     break
             if notes is not None:
                 notes += gate.boundaries
-        await self._read(control, recorder, session, chains, before)
+        await self._read(control, recorder, session, chains, before, log_faults)
 
     def _case(self, schedule: Schedule, session: Session, parts: list[Part]) -> Case:
         terms = self.stage.terms
@@ -213,11 +225,18 @@ class Player:
             timeout_s=stage.terms.timeout_s,
             heartbeat_s=stage.terms.heartbeat_ms / 1000,
             case=schedule.id,
+            gaps=any(each.fault in LOG_FAULTS for each in schedule.faults),
             used=bool(schedule.faults) and all(each.at.place is Place.OFFSET for each in schedule.faults),
         )
 
     async def _read(
-        self, control: Control, recorder: Recorder, session: Session, chains: list[Chain], before: int
+        self,
+        control: Control,
+        recorder: Recorder,
+        session: Session,
+        chains: list[Chain],
+        before: int,
+        log_faults: LogFaults,
     ) -> None:
         """Read what is true, now that all is over."""
         counted = await control.runs_since(before)
@@ -233,9 +252,9 @@ class Player:
         events = calls = 0
         for run in shown:
             ended = await control.settled(run, SETTLE_S)
-            log = await control.log(run)
+            ever, log = await log_faults.all_of(run)
             done = await control.effects(run)
-            self._tell(recorder, run, ended["status"], log, done)
+            self._tell(recorder, run, ended["status"], ever, done)
             events += len(log)
             calls += len(done or ())
         if any(chain.part.task in ("cancel", "start") for chain in chains):

@@ -5,6 +5,7 @@ A case whose fault cannot come proves nothing, however often it is played. So it
 
 from collections.abc import Sequence
 
+from reattach_chaos.cases.log_faults import LOG_FAULTS
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule
 
@@ -21,6 +22,10 @@ _LIVE = frozenset({Place.IN_COMMENT, Place.AFTER_COMMENT, Place.BEFORE_LIVE})
 def unreached(schedule: Schedule, session: Session) -> str:
     """Return why a fault of a schedule would not come, in words; "" where each can."""
     for number, planned in enumerate(schedule.faults):
+        if planned.fault in LOG_FAULTS and not _noticed(number, schedule.faults, session):
+            return "nothing ends the stream behind it: what had been sent comes, and nobody asks for the rest"
+        if planned.fault is Fault.NEW_EPOCH and _expired(planned, schedule.faults):
+            return "of a log whose beginning has expired no new one can be judged"
         if why := _never(planned, session) or _crowded(planned, schedule.faults):
             return why
         if (
@@ -47,6 +52,21 @@ def _never(planned: Planned, session: Session) -> str:
     if place is Place.IN_CHARACTER and not _has_character(planned, session):
         return "the event has no such character"
     return ""
+
+
+def _noticed(number: int, faults: Sequence[Planned], session: Session) -> bool:
+    """Whether a stream ends at the place at which its log changes, before the run's end is shown."""
+    planned = faults[number]
+    if planned.at.place in (Place.CONNECTING, Place.IN_BACKOFF):
+        return planned.nth != "every" and planned.times == 1
+    return planned.times == 1 and any(
+        (each.at, each.nth, each.route) == (planned.at, planned.nth, planned.route) and _is_end(each, session)
+        for each in faults[number + 1 :]
+    )
+
+
+def _expired(planned: Planned, faults: Sequence[Planned]) -> bool:
+    return any(each.fault is Fault.EXPIRE and each.at.run == planned.at.run for each in faults)
 
 
 def _has_character(planned: Planned, session: Session) -> bool:

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from reattach_chaos.cases.bytewise import Bytes
 from reattach_chaos.cases.client import Client, Mode
 from reattach_chaos.cases.errands import objection_to
+from reattach_chaos.cases.log_faults import LOG_FAULTS
 from reattach_chaos.cases.reach import unreached
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at, pairwise, quick, sim, soak
@@ -62,7 +63,14 @@ class Chosen:
 
 
 def choose(
-    wanted: Wanted, session: Session, client: Client, mode: Mode, scenario: str, every_byte: Bytes | None = None
+    wanted: Wanted,
+    session: Session,
+    client: Client,
+    mode: Mode,
+    scenario: str,
+    every_byte: Bytes | None = None,
+    *,
+    own: bool = True,
 ) -> Chosen:
     """Return the cases of a run, each id once.
 
@@ -73,17 +81,18 @@ def choose(
         mode: Whether it starts its runs itself.
         scenario: The session's name.
         every_byte: The cuts at each byte, for the full sample.
+        own: The server is one of ours, whose log can be changed.
     """
     left_out: Counter[str] = Counter()
     found: dict[str, Schedule] = {}
-    drawn = ((schedule, session) for schedule in _drawn(wanted, session, scenario))
+    drawn = ((schedule, session) for schedule in _drawn(wanted, session, client, scenario))
     cuts = every_byte.schedules if every_byte is not None else ()
     for schedule, about in chain(drawn, ((cut, every_byte.session) for cut in cuts if every_byte is not None)):
         if not _asked(wanted, schedule):
             continue
         why = ""
         if wanted.sample != "sim":
-            why = objection_to(schedule, about, client, mode, kill=wanted.kill) or unreached(schedule, about)
+            why = objection_to(schedule, about, client, mode, kill=wanted.kill, own=own) or unreached(schedule, about)
         if why:
             left_out[why] += 1
         else:
@@ -93,13 +102,17 @@ def choose(
     return Chosen(tuple(found.values()), left_out)
 
 
-def _drawn(wanted: Wanted, session: Session, scenario: str) -> Iterator[Schedule]:
+def _drawn(wanted: Wanted, session: Session, client: Client, scenario: str) -> Iterator[Schedule]:
     shape = session.shape
     match wanted.sample:
         case "quick":
             yield from quick(shape, seed=wanted.seed, scenario=scenario)
+            if client.marks:
+                yield from log_changes(session, wanted.seed, scenario)
         case "full":
             yield from quick(shape, seed=wanted.seed, scenario=scenario)
+            if client.marks:
+                yield from log_changes(session, wanted.seed, scenario)
             for schedule in pairwise(shape, seed=wanted.seed, scenario=scenario):
                 faults = _bounded(schedule)
                 yield schedule if faults == schedule.faults else schedule.with_faults(faults)
@@ -113,10 +126,34 @@ def _drawn(wanted: Wanted, session: Session, scenario: str) -> Iterator[Schedule
 
 
 def _bounded(schedule: Schedule) -> tuple[Planned, ...]:
-    """Return its faults with shorter storms: a client waits longer and longer in one, and here that takes real time."""
-    return tuple(
-        replace(each, times=min(each.times, 2 if each.fault in SILENT else LONGEST_STORM)) for each in schedule.faults
-    )
+    """Return its faults with shorter storms: a client waits longer and longer in one, and here that takes real time.
+
+    Where a log changes behind an event the stream is cut there, since all that follows was sent before.
+    """
+    faults: list[Planned] = []
+    for each in schedule.faults:
+        faults.append(replace(each, times=min(each.times, 2 if each.fault in SILENT else LONGEST_STORM)))
+        if each.fault in LOG_FAULTS and each.route == "stream" and each.at.place in (Place.AFTER_EVENT, Place.IDLE):
+            faults.append(Planned(fault=Fault.FIN, at=each.at, nth=each.nth))
+    return tuple(faults)
+
+
+def log_changes(session: Session, seed: int, scenario: str) -> Iterator[Schedule]:
+    """Yield a handful of cases in which a log expires, or another takes its place, and the stream ends just then."""
+    empty = Schedule(id="no-fault", seed=seed, scenario=scenario)
+    for run, each in enumerate(session.runs, 1):
+        events = len(each.events)
+        if events < 4:
+            continue
+        for fault, event, keep in (
+            (Fault.EXPIRE, 1, 0),
+            (Fault.EXPIRE, 2, 1),
+            (Fault.NEW_EPOCH, 2, 1),
+            (Fault.NEW_EPOCH, events - 1, events - 2),
+        ):
+            place = at(Place.AFTER_EVENT, event, run=run)
+            changed = Planned(fault=fault, at=place, settings={"keep": keep})
+            yield empty.with_faults((changed, Planned(fault=Fault.FIN, at=place)))
 
 
 def _kills(wanted: Wanted, session: Session, scenario: str) -> Iterator[Schedule]:

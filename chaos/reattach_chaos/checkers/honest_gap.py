@@ -32,10 +32,10 @@ def _silent(reading: Reading, showing: Showing) -> Iterator[Invalid]:
     told = reading.of(Surfaced, showing)
     breaks = list(_breaks(reading, showing))
     last: Delivered | None = None
+    before: int | None = None
     for record, place in showing.shown:
         if place is None:
             continue
-        before = None if last is None else showing.log.place(last.id)
         came = reading.came(showing, place)
         for refusal, again in breaks:
             fresh = not came or came[0].n > again.n
@@ -50,7 +50,7 @@ def _silent(reading: Reading, showing: Showing) -> Iterator[Invalid]:
             names = f"{showing.log.name(place)} is of another epoch than {showing.log.name(before)}"
             yield Invalid(anomaly="silent gap", sentence=f"{names}; no gap was told", witness=(last, record))
             return
-        last = record
+        last, before = record, place
 
 
 def _breaks(reading: Reading, showing: Showing) -> Iterator[tuple[ResumeRejected, Record]]:

@@ -5,7 +5,7 @@ the event's own id name the same place, and numbers of two epochs are never comp
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,7 @@ from reattach_chaos.history import (
     Logged,
     Received,
     Record,
+    Server,
     Surfaced,
 )
 from reattach_chaos.history.record import R
@@ -38,12 +39,14 @@ class Log:
     def __init__(self, events: Iterable[Logged]) -> None:
         self.events = list(events)
         self._places: dict[str, int] = {}
+        self._ids: dict[str, list[int]] = {}
         self._numbers: dict[str, list[int]] = {}
         self.alive = [False] * len(self.events)
         stands: list[int] = []
         for place, event in enumerate(self.events):
             self._places[event.cursor] = place
             self._places[event.id] = place
+            self._ids.setdefault(event.id, []).append(place)
             self._numbers.setdefault(event.cursor, []).append(place)
             # Another epoch begins an empty log; a number that is given again comes behind a tail that is gone.
             while stands and not self._follows(stands[-1], event):
@@ -59,6 +62,17 @@ class Log:
     def place(self, name: str | None) -> int | None:
         """Return the place of an event by its own id or its SSE id; None where the log has none of that name."""
         return None if name is None else self._places.get(name)
+
+    def place_by(self, name: str, begun: Mapping[str, int], n: int) -> int | None:
+        """Return the place of an event as it was at record `n`: a log that took another's place may hold some of its events.
+
+        Args:
+            name: By its own id or its SSE id.
+            begun: Epoch → the record that it began with.
+            n: The record's number.
+        """
+        known = [place for place in self._ids.get(name, ()) if begun.get(self.events[place].epoch, n) <= n]
+        return known[-1] if known else self.place(name)
 
     def same_number(self, place: int) -> list[int]:
         """Return the earlier places whose number was given again to the event of this place, after a lost tail."""
@@ -128,6 +142,7 @@ class Reading:
         self._of: dict[Any, list[Any]] = {}
         self._came: dict[Any, dict[int | None, list[Received]]] = {}
         self._marks: dict[Any, list[tuple[int, int]]] = {}
+        self._begun = {each.epoch: each.n for each in history.of(Server) if each.did == "epoch" and each.epoch}
         for record in history.of(Delivered):
             self._show(record)
 
@@ -212,7 +227,7 @@ class Reading:
 
     def _show(self, record: Delivered) -> None:
         showing = self.showing(record.who, self.run(record))
-        place = showing.log.place(record.id)
+        place = showing.log.place_by(record.id, self._begun, record.n)
         showing.shown.append((record, place))
         if place is not None:
             showing.first.setdefault(place, record)

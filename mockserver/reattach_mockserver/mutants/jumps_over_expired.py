@@ -11,7 +11,7 @@ class JumpsOverExpired(WrongCursor):
     id = "jumps-over-expired"
     words = "goes on with the first event that it still has where the one after the cursor is gone"
     breaks = ("RS-31",)
-    unseen = "no case of the quick sample lets events expire"
+    found_by, anomaly = ("I5",), "lost"
 
     def taken(self, run: RunRecord, word: str | None, cursor: Cursor | None) -> str | None:
         """Begin at what is left, and say nothing."""

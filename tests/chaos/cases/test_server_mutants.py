@@ -1,6 +1,7 @@
 """`--mutant ID` of a server: our client is played against it, and the law that is named for it finds it."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from reattach_mockserver.mutants.registry import SERVER_MUTANTS
 
 LIVE = str(Path(__file__).with_name("live.yaml"))
 CUT = Planned(fault=Fault.FIN, at=at(Place.AFTER_EVENT, 3))
+EXPIRED = Planned(fault=Fault.EXPIRE, at=at(Place.AFTER_EVENT, 2), settings={"keep": 2})
 LOST_CREATE = Planned(fault=Fault.FIN, at=at(Place.AFTER_REQUEST), route="create")
 IN_THE_LAST_RUN = Planned(fault=Fault.FIN, at=at(Place.AFTER_EVENT, 3, run=3))
 
@@ -22,6 +24,7 @@ PLAYED = {
     "ends-when-left": ((CUT,), LIVE),
     "hides-failure": ((IN_THE_LAST_RUN,), ""),
     "ignores-key": ((LOST_CREATE,), ""),
+    "jumps-over-expired": ((EXPIRED, replace(CUT, at=EXPIRED.at)), ""),
     "loses-at-page-edge": ((CUT,), "demo"),
     "loses-at-seam": ((CUT,), LIVE),
     "repeats-at-seam": ((CUT,), LIVE),

@@ -1,0 +1,76 @@
+"""`LogFaults`: what happens to the log of a case's run while the gate holds: its events expire, or another log takes its place.
+
+Done by the admin interface of a server of ours. The control reader reads the log before, since what a client was shown is judged by
+all that ever was in it; `seen` keeps that. Never here: what the client must make of it (`checkers/honest_gap.py`).
+"""
+
+from reattach_chaos.cases.control import Control, Event, ServerTrouble
+from reattach_chaos.gate.cuts import Exchange
+from reattach_chaos.history import Recorder, Server
+from reattach_chaos.schedules import Fault, Planned
+
+LOG_FAULTS = frozenset({Fault.EXPIRE, Fault.NEW_EPOCH})
+
+
+class LogFaults:
+    """Does the faults of a log in one case.
+
+    Args:
+        control: The case's hand.
+        recorder: Where to write what was done.
+        limit_s: A run has settled within so many seconds.
+    """
+
+    def __init__(self, control: Control, recorder: Recorder, limit_s: float) -> None:
+        self._control = control
+        self._recorder = recorder
+        self._limit_s = limit_s
+        self._seen: dict[str, dict[str, Event]] = {}
+        self._trouble: ServerTrouble | None = None
+        self._expired: set[str] = set()
+        self._names: list[str] = []
+
+    def name_runs(self, *names: str) -> None:
+        """Name the session's runs, for the places that come before a request has named one."""
+        self._names = list(names)
+
+    async def perform(self, planned: Planned, exchange: Exchange) -> None:
+        """Do a fault; where the server does not play along, `all_of` raises what it said."""
+        try:
+            await self._change(planned, exchange)
+        except ServerTrouble as error:
+            self._trouble = error
+
+    async def _change(self, planned: Planned, exchange: Exchange) -> None:
+        run = exchange.run or self._names[planned.at.run - 1]
+        keep = int(planned.settings.get("keep", 0))
+        await self._control.settled(run, self._limit_s)
+        _, log = await self.all_of(run)
+        self._seen.setdefault(run, {}).update({event.logged.cursor: event for event in log})
+        if planned.fault is Fault.EXPIRE:
+            self._expired.add(run)
+            first = await self._control.expire(run, log[-1].logged.sequence - keep + 1)
+            self._recorder.record(Server(did="expired", until=first - 1, run=run, who="server"))
+            return
+        if run in self._expired:
+            raise ServerTrouble(f"run {run} has a log whose beginning has expired: what a new one holds cannot be read")
+        epoch = await self._control.new_epoch(run, max(1, keep))
+        self._recorder.record(Server(did="epoch", epoch=epoch, run=run, who="server"))
+        await self._control.settled(run, self._limit_s)
+
+    async def all_of(self, run: str) -> tuple[list[Event], list[Event]]:
+        """Return every event that ever was in a run's log, in order, and what it holds of them, expired ones too.
+
+        Raises:
+            ServerTrouble: The log cannot be read, or could not be changed.
+        """
+        if self._trouble is not None:
+            raise self._trouble
+        seen = self._seen.get(run, {})
+        if (
+            run in self._expired
+        ):  # it had settled before: nothing has come since, and there is no beginning to read it from
+            last = next(reversed(seen.values())).logged.epoch
+            return list(seen.values()), [event for event in seen.values() if event.logged.epoch == last]
+        now = await self._control.log(run)
+        return list({**seen, **{event.logged.cursor: event for event in now}}.values()), now
