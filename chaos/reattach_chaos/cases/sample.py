@@ -183,8 +183,16 @@ def _asked(wanted: Wanted, schedule: Schedule) -> bool:
 def _of(wanted: tuple[Fault, ...], faults: tuple[Planned, ...]) -> bool:
     """Whether a case is about these faults alone: who leaves silence out does not want a FIN and then silence."""
     return not wanted or all(
-        each.fault in wanted for place, each in enumerate(faults) if not _means(each, faults[place + 1 :])
+        each.fault in wanted
+        for place, each in enumerate(faults)
+        if not _means(each, faults[place + 1 :]) and not _shows(each, faults[:place])
     )
+
+
+def _shows(planned: Planned, earlier: tuple[Planned, ...]) -> bool:
+    """Whether a fault is only there so that an earlier change of the log is met: the FIN at its place."""
+    changes = (each.at for each in earlier if each.fault in LOG_FAULTS)
+    return planned.fault is Fault.FIN and planned.at in changes
 
 
 def _means(planned: Planned, later: tuple[Planned, ...]) -> bool:

@@ -71,3 +71,10 @@ def test_kills_come_behind_each_event_but_the_last():
 def test_a_seed_draws_the_same_soak_again():
     assert ids(Wanted(sample="soak", seed=3)) == ids(Wanted(sample="soak", seed=3))
     assert ids(Wanted(sample="soak", seed=3)) != ids(Wanted(sample="soak", seed=9999))
+
+
+def test_a_change_of_the_log_is_asked_for_by_its_name_alone():
+    """The FIN that shows it comes with it, and needs not be named."""
+    wanted = Wanted(faults=(Fault.EXPIRE,))
+    chosen = choose(wanted, SESSION, OWN, "follow", "session").schedules
+    assert [each.faults[0].fault for each in chosen] == [Fault.EXPIRE, Fault.EXPIRE]
