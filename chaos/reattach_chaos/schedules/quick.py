@@ -1,11 +1,12 @@
 """The quick sample: every boundary and every request, about 150 cases.
 
 Each event of each run: just before its blank line, just after it, and, for the last, between it and the end of the body; each
-with FIN, RST and silence; each on the first stream and on a resume. And for each kind of request: the request lost, its answer
-lost.
+with FIN, RST and silence; each on the first stream and on a resume. For each kind of request: the request lost, its answer lost.
+And a stream that ends in good order before its run does, which is the end of nothing.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from reattach_chaos.schedules.fault import Fault
 from reattach_chaos.schedules.place import Place
@@ -18,7 +19,7 @@ CUTS = (Fault.FIN, Fault.RST, Fault.STALL)
 def quick(shape: Shape = CANONICAL, *, seed: int = 0, scenario: str = "session") -> list[Schedule]:
     """Return the quick sample's schedules, in the order of the events."""
     empty = Schedule(id="no-fault", seed=seed, scenario=scenario)
-    return [empty.with_faults(faults) for faults in (*_boundaries(shape), *_requests())]
+    return [empty.with_faults(faults) for faults in (*_boundaries(shape), *_requests(), *_clean_ends())]
 
 
 def _boundaries(shape: Shape) -> Iterator[tuple[Planned, ...]]:
@@ -45,3 +46,9 @@ def _requests() -> Iterator[tuple[Planned, ...]]:
         lost = Planned(fault=Fault.FIN, at=at(Place.IN_REQUEST_HEAD), route=route, nth=nth, direction="upstream")
         yield *first, lost
         yield *first, Planned(fault=Fault.FIN, at=at(Place.AFTER_REQUEST), route=route, nth=nth)
+
+
+def _clean_ends() -> Iterator[tuple[Planned, ...]]:
+    ended = Planned(fault=Fault.EARLY_END, at=at(Place.AFTER_EVENT, 2))
+    yield (ended,)
+    yield before(2), replace(ended, nth=2)
