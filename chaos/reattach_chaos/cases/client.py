@@ -5,6 +5,7 @@ of its command line, another only what the contract has: it follows a run, or st
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -110,10 +111,19 @@ class CommandClient:
         command: What the shell runs.
         mode: Whether it starts runs itself.
         marks: It marks what it may have shown before.
+        born: Told of each process id; see `warden.py`.
     """
 
-    def __init__(self, command: str, mode: Mode = "follow", *, marks: bool = False) -> None:
+    def __init__(
+        self,
+        command: str,
+        mode: Mode = "follow",
+        *,
+        marks: bool = False,
+        born: Callable[[int], None] = lambda pid: None,
+    ) -> None:
         self.name = command
+        self._born = born
         self.marks = marks
         self.routes: frozenset[Route] = frozenset({"stream"} if mode == "follow" else {"create", "stream"})
 
@@ -123,7 +133,9 @@ class CommandClient:
 
     async def start(self, errand: Errand, step: int, attempt: int) -> Process:
         """See the seam."""
-        return await ShellProcess.spawn(self.name, errand.env(attempt), errand.state.parent / "stderr")
+        process = await ShellProcess.spawn(self.name, errand.env(attempt), errand.state.parent / "stderr")
+        self._born(process.pid)
+        return process
 
 
 class OwnClient:

@@ -7,7 +7,8 @@ One line is read on a connection, `{"module": …, "argv": […], "env": {…}, 
 stdout, and its last line is ours: `EXITED`, and the code. What is written to the connection meanwhile, `term` or `kill`, is sent
 to the client's process group, by its parent, who alone knows that the group is still the client's.
 
-It starts no thread, so that forking is safe. It ends with its stdin, and takes its clients with it.
+It starts no thread, so that forking is safe. It ends with its stdin or on SIGTERM, and takes its clients with it; what becomes of
+it, by kill -9 too, they end with it.
 """
 
 import contextlib
@@ -23,6 +24,7 @@ from typing import Any, NoReturn
 
 import reattach
 from reattach_chaos.cases.order import EXITED, read_order
+from reattach_chaos.orphans import die_with
 from reattach_chaos.preload import import_all
 from reattach_chaos.socket_path import short
 
@@ -36,7 +38,7 @@ SIGNALS = {b"term\n": signal.SIGTERM, b"kill\n": signal.SIGKILL}
 
 
 def main() -> int:
-    """Fork until stdin ends; return the exit code."""
+    """Fork until stdin ends or SIGTERM comes; return the exit code."""
     for module in MODULES:
         importlib.import_module(module)
     import_all(reattach)
@@ -46,6 +48,8 @@ def main() -> int:
         end.setblocking(False)
     signal.set_wakeup_fd(waking.fileno())
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
+    nursery = os.getpid()
     living: dict[int, socket.socket] = {}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         with short(sys.argv[1]) as address:
@@ -56,12 +60,13 @@ def main() -> int:
         stdin = sys.stdin.fileno()
         while True:
             ready, _, _ = select.select([listener, stdin, woken, *living.values()], [], [])
-            if stdin in ready:
+            told = woken.recv(4096) if woken in ready else b""
+            # Nobody writes to stdin.
+            if stdin in ready or signal.SIGTERM in told:
                 for pid in living:
                     _signal(pid, signal.SIGKILL)
                 return 0
-            if woken in ready:
-                woken.recv(4096)
+            if told:
                 _bury(living)
             for pid, connection in list(living.items()):
                 if connection in ready:
@@ -70,13 +75,19 @@ def main() -> int:
                 connection, _ = listener.accept()
                 # Read by us: what follows on the connection is for us, too.
                 order = read_order(connection)
+                # A SIGTERM to the newborn waits until it is none of our deaf handler's.
+                signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
                 pid = os.fork() if order is not None else 0
                 if pid == 0 and order is not None:
+                    die_with(nursery)
                     signal.set_wakeup_fd(-1)
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
                     for each in (listener, *living.values()):
                         each.close()
                     _live(connection, order)
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
                 if pid:
                     living[pid] = connection
 

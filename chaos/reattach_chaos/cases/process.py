@@ -44,6 +44,7 @@ class ShellProcess:
     def __init__(self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader) -> None:
         self._process = process
         self._reader = reader
+        self.pid = process.pid
 
     @classmethod
     async def spawn(cls, command: str, env: Mapping[str, str], stderr: Path) -> "ShellProcess":

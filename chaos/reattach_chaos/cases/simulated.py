@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 
 from reattach_chaos.cases.control import ServerTrouble
 from reattach_chaos.checkers import judge
+from reattach_chaos.orphans import die_with
 from reattach_chaos.report import Played
 from reattach_chaos.schedules import Schedule, ScheduleError
 from reattach_chaos.sim import play_simulated
@@ -52,15 +53,16 @@ async def simulation() -> AsyncIterator[SimulatedPlayer]:
     """Start the processes, and end them."""
     # Not forked: the embedded proxy and others have threads here.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(os.cpu_count() or 1, context, initializer=_deaf)
+    pool = ProcessPoolExecutor(os.cpu_count() or 1, context, initializer=_begin, initargs=(os.getpid(),))
     try:
         yield SimulatedPlayer(pool)
     finally:
         await asyncio.to_thread(pool.shutdown, cancel_futures=True)
 
 
-def _deaf() -> None:
-    """A Ctrl-C is for who started us, and ends us in order."""
+def _begin(parent: int) -> None:
+    """A Ctrl-C is for who started us, and ends us in order; its end by kill -9 ends us, too: the pool's pipe would not tell."""
+    die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -101,6 +101,7 @@ async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
         if not bill.client:
             starting.append(_nursery(nursery, folder, stack))
         url, admin_url = (await asyncio.gather(*starting))[0]
+        warden = await _warden(folder, stack) if bill.client else None
         http = await stack.enter_async_context(
             httpx.AsyncClient(timeout=CALL_S, trust_env=False, limits=httpx.Limits(max_connections=100))
         )
@@ -110,7 +111,7 @@ async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
         heartbeat = HEARTBEAT_MS if own else await control.heartbeat_ms() or FOREIGN_HEARTBEAT_MS
         workers = Workers(nursery, folder)
         stack.callback(workers.close)
-        client = _client(bill, nursery, workers)
+        client = _client(bill, nursery, workers, warden)
         session = await clean_pass(control, _inputs(bill), f"clean-{secrets.token_hex(4)}")
         stage = Stage(
             http=http,
@@ -150,9 +151,16 @@ async def _nursery(path: Path, folder: Path, stack: AsyncExitStack) -> tuple[str
     return "", None
 
 
-def _client(bill: Bill, nursery: Path, workers: Workers) -> Client:
-    if bill.client:
-        return CommandClient(bill.client, bill.mode)
+async def _warden(folder: Path, stack: AsyncExitStack) -> Child:
+    child = await Child.spawn("warden", "reattach_chaos.cases.warden", folder=folder)
+    stack.push_async_callback(child.end)
+    await child.first_line(START_S)
+    return child
+
+
+def _client(bill: Bill, nursery: Path, workers: Workers, warden: Child | None) -> Client:
+    if warden is not None:
+        return CommandClient(bill.client, bill.mode, born=lambda pid: warden.tell({"ward": pid}))
     return MutantClient(bill.mutant, nursery, bill.mode) if bill.mutant else OwnClient(nursery, workers)
 
 

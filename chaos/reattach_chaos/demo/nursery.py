@@ -6,7 +6,7 @@ its stdin and stdout are the connection. On it one line is read, `{"module": …
 `{"kind": "born", "pid": N}`; the rest is the follower's.
 
 It starts no thread, so that forking is safe. It ends with its stdin. It does not bury its dead: until it ends, no process id of a
-follower can be another process's.
+follower can be another process's. A follower ends with it.
 """
 
 import importlib
@@ -18,6 +18,7 @@ import sys
 from typing import NoReturn
 
 import reattach
+from reattach_chaos.orphans import die_with
 from reattach_chaos.preload import import_all
 from reattach_chaos.socket_path import short
 
@@ -29,6 +30,7 @@ def main() -> int:
     for module in MODULES:
         importlib.import_module(module)
     import_all(reattach)
+    nursery = os.getpid()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         with short(sys.argv[1]) as address:
             listener.bind(address)
@@ -42,6 +44,7 @@ def main() -> int:
             connection, _ = listener.accept()
             with connection:
                 if os.fork() == 0:
+                    die_with(nursery)
                     listener.close()
                     _live(connection)
 
