@@ -133,9 +133,7 @@ class CommandClient:
 
     async def start(self, errand: Errand, step: int, attempt: int) -> Process:
         """See the seam."""
-        process = await ShellProcess.spawn(self.name, errand.env(attempt), errand.state.parent / "stderr")
-        self._born(process.pid)
-        return process
+        return await ShellProcess.spawn(self.name, errand.env(attempt), errand.state.parent / "stderr", self._born)
 
 
 class OwnClient:

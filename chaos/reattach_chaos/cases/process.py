@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -18,6 +18,8 @@ from reattach_chaos.socket_path import short
 
 LINE_BYTES = 1 << 20
 GRACE_S = 2.0
+_ONCE_TOLD = "read _ || exit 137; exec </dev/null\n"
+"""Before a command: were we ended between its birth and its registration, it would be nobody's; so it begins after that."""
 
 Word = Literal["term", "kill"]
 
@@ -44,19 +46,26 @@ class ShellProcess:
     def __init__(self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader) -> None:
         self._process = process
         self._reader = reader
-        self.pid = process.pid
 
     @classmethod
-    async def spawn(cls, command: str, env: Mapping[str, str], stderr: Path) -> "ShellProcess":
+    async def spawn(
+        cls, command: str, env: Mapping[str, str], stderr: Path, born: Callable[[int], None] = lambda pid: None
+    ) -> "ShellProcess":
         """Start it.
+
+        Args:
+            command: What the shell runs.
+            env: Its environment, all of it.
+            stderr: The file that its stderr is added to.
+            born: Told the shell's process id, before the command begins.
 
         Raises:
             OSError: The shell cannot be started.
         """
         with stderr.open("ab") as errors:
             process = await asyncio.create_subprocess_shell(
-                command,
-                stdin=asyncio.subprocess.DEVNULL,
+                _ONCE_TOLD + command,
+                stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
                 env=dict(env),
@@ -64,6 +73,10 @@ class ShellProcess:
                 start_new_session=True,
             )
         assert process.stdout is not None
+        assert process.stdin is not None
+        born(process.pid)
+        process.stdin.write(b"\n")
+        process.stdin.close()
         return cls(process, process.stdout)
 
     async def line(self) -> str | None:

@@ -46,10 +46,22 @@ def held(pids):
         descriptors = [os.pidfd_open(pid) for pid in pids]
         for descriptor in descriptors:
             stack.callback(os.close, descriptor)
-        yield descriptors
-        for descriptor in descriptors:  # what a broken kit would leave behind
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        try:
+            yield descriptors
+        finally:
+            for descriptor in descriptors:  # what a broken kit would leave behind
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def started(words, folder):
+    """Start a run; it is ended with the test, also where that fails."""
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=folder) as run:
+        try:
+            yield run
+        finally:
+            run.kill()
 
 
 def until_ended(descriptors):
@@ -82,13 +94,36 @@ def test_clients_end_with_their_nursery(how, tmp_path):
         nursery.wait(LIMIT_S)
 
 
+@pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_killed_leaves_no_server_and_no_command(word, tmp_path):
+    """Not what the command started either, which knows nothing of who started it."""
+    born = tmp_path / "born"
+    os.mkfifo(born)
+    command = f"sleep 600 & echo $! > {born}; wait"
+    words = [*RUN, "--out", str(tmp_path / "out"), "--only", "fin-after-event-3", "--client", command]
+    with started(words, tmp_path) as run:
+        # Both ways, so that opening it waits for nobody.
+        fifo = os.open(born, os.O_RDWR)
+        try:
+            assert select.select([fifo], [], [], LIMIT_S)[0], "no client was started"
+            sleeper = int(os.read(fifo, 64).split()[0])
+        finally:
+            os.close(fifo)
+        found = below(run.pid)
+        with held(found) as descriptors:
+            assert sleeper in found
+            run.send_signal(word)
+            assert until_ended(descriptors) == 0
+        assert run.wait(LIMIT_S) in (143, -signal.SIGKILL)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("sample", ["quick", "sim"])
 @pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGKILL])
 def test_a_run_of_our_own_client_leaves_nothing(word, sample, tmp_path):
     """Neither of the nursery's processes nor of the simulation's."""
     words = [*RUN, "--out", str(tmp_path / "out"), "--sample", sample, "--json"]
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=tmp_path) as run:
+    with started(words, tmp_path) as run:
         run.stdout.readline()
         with held(below(run.pid)) as descriptors:
             assert descriptors
