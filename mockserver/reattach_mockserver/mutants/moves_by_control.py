@@ -20,6 +20,6 @@ class MovesByControl(WrongServer):
     id = "moves-by-control"
     words = "gives control frames ids of their own making"
     breaks = ("RS-08",)
-    found_by = ("I5",)
-    anomaly = "lost"
+    found_by = ("I1", "I5")
+    anomaly = "changed"
     streams = _Stream

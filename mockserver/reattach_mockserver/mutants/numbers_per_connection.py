@@ -23,6 +23,6 @@ class NumbersPerConnection(WrongServer):
     id = "numbers-per-connection"
     words = "counts its cursors from 1 on each connection"
     breaks = ("RS-04", "RS-10")
-    found_by = ("I5",)
-    anomaly = "duplicated"
+    found_by = ("I1", "I5")
+    anomaly = "changed"
     streams = _Stream

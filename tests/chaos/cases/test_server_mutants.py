@@ -17,6 +17,7 @@ LIVE = str(Path(__file__).with_name("live.yaml"))
 CUT = Planned(fault=Fault.STALL, at=at(Place.AFTER_EVENT, 3))
 """A silence, not a FIN: who is cut off at once may have committed nothing, and asks for all again, which no server does wrong."""
 EXPIRED = Planned(fault=Fault.EXPIRE, at=at(Place.AFTER_EVENT, 2), settings={"keep": 2})
+CUT_OFF = Planned(fault=Fault.FIN, at=CUT.at)
 LOST_CREATE = Planned(fault=Fault.FIN, at=at(Place.AFTER_REQUEST), route="create")
 IN_THE_LAST_RUN = Planned(fault=Fault.STALL, at=at(Place.AFTER_EVENT, 3, run=3))
 
@@ -29,8 +30,9 @@ PLAYED = {
     "loses-at-page-edge": ((CUT,), "demo"),
     "loses-at-seam": ((CUT,), LIVE),
     "repeats-at-seam": ((CUT,), LIVE),
+    "status-stands-still": ((CUT_OFF,), ""),
 }
-"""What shows a mutant, where that is not one cut behind the third event of the session."""
+"""What shows a mutant, where that is not one cut behind the third event of the session, by a silence."""
 
 SEEN = sorted(name for name, wrong in SERVER_MUTANTS.items() if not wrong.unseen)
 
