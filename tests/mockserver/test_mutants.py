@@ -9,6 +9,7 @@ import pytest
 from mockserver_probes import ALSO, PROBES, TOKENS, WITH_TOKENS, settings
 from mockserver_stage import Site
 from reattach_mockserver.app import Application, create_app
+from reattach_mockserver.mutants import stays_open
 from reattach_mockserver.mutants.registry import SERVER_MUTANTS, UnknownMutant, server_mutant
 from requirements_table import GROUPS
 
@@ -16,6 +17,12 @@ pytestmark = pytest.mark.anyio
 
 PATIENCE = 2.0
 """Seconds until an answer of a wrong server that does not come is none."""
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch):
+    """Who stays open does so for little longer than the patience."""
+    monkeypatch.setattr(stays_open, "STAYS_S", PATIENCE + 0.5)
 
 
 @asynccontextmanager

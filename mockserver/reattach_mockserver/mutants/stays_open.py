@@ -5,15 +5,19 @@ import asyncio
 from reattach_mockserver.mutants.stream import WrongStream
 from reattach_mockserver.mutants.wrong import WrongServer
 
+STAYS_S = 10.0
+"""For ever would keep a server under test from ending."""
+BEAT_S = 0.1
+
 
 class _Stream(WrongStream):
     """Its streams."""
 
     async def end(self) -> None:
-        """Send heartbeats for ten seconds; for ever would keep a server under test from ending."""
-        for _ in range(100):
+        """Send heartbeats for a while."""
+        for _ in range(round(STAYS_S / BEAT_S)):
             await self.put(b": still here\n")
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(BEAT_S)
         await self.close()
 
 

@@ -38,7 +38,7 @@ SEVERAL = {
         for events in ((3,), (4,), (5,), (6,), (7,), (3, 5), (4, 6), (5, 7), (3, 5, 7))
     ]
 }
-"""Cases of which one shows it: the client believes it only where a status is there before the stream that was asked for beside it."""
+"""Cases of which one shows it: it is believed only where a status is there before the stream that was asked for beside it."""
 
 SEEN = sorted(name for name, wrong in SERVER_MUTANTS.items() if not wrong.unseen)
 
