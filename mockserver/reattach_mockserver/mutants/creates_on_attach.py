@@ -24,7 +24,7 @@ class CreatesOnAttach(WrongServer):
             return scope
         tokens = [value for name, value in scope["headers"] if name == b"authorization"]
         call = Inside(scope, tokens).call(
-            "POST", headers=[("Idempotency-Key", uuid.uuid4().hex)], body=json_body({"input": ""})
+            "POST", headers=[("idempotency-key", uuid.uuid4().hex)], body=json_body({"input": ""})
         )
         made = json.loads((await call.answered(create_run, self.engine)).body)["id"]
         return {**asking(scope, None), "path": scope["path"].replace(run_of(scope), made)}
