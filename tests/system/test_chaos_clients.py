@@ -106,6 +106,7 @@ BUSY, FORBIDDEN, PAGE = (
 """503, 401 and a web page when it comes back."""
 
 
+@pytest.mark.slow
 def test_npms_eventsource_gives_up_for_good_where_it_is_refused(here):
     """At 503 and at a web page too early, and it is told so, not called a loss; at a 401 a client may."""
     cases = played(BUSY, FORBIDDEN, PAGE, client=eventsource(here))
@@ -116,6 +117,7 @@ def test_npms_eventsource_gives_up_for_good_where_it_is_refused(here):
     }
 
 
+@pytest.mark.slow
 def test_launchdarklys_tries_again_where_it_is_refused():
     """As it is told to: all of it is shown."""
     cases = played(BUSY, FORBIDDEN, PAGE, client=LAUNCHDARKLY)

@@ -92,7 +92,9 @@ def test_every_real_recording_passes(recording, tmp_path):
     assert (done.returncode, done.stdout) == (0, "lost 0  duplicated 0  reordered 0  runs 1\n"), done.stderr
 
 
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
 def test_ending_a_demo_ends_everything(sent, code, tmp_path):
     """Ctrl-C at any time: no process and no file is left."""
     environment = {**os.environ, "TMPDIR": str(tmp_path)}

@@ -72,7 +72,7 @@ def until_ended(descriptors):
     return len(left)
 
 
-@pytest.mark.parametrize("how", ["stdin", "term", "kill"])
+@pytest.mark.parametrize("how", ["stdin", pytest.param("term", marks=pytest.mark.slow), "kill"])
 def test_clients_end_with_their_nursery(how, tmp_path):
     """One that waits for its next order, for which nothing else would ever come."""
     path = tmp_path / "nursery"
@@ -94,7 +94,7 @@ def test_clients_end_with_their_nursery(how, tmp_path):
         nursery.wait(LIMIT_S)
 
 
-@pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("word", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL])
 def test_a_run_that_is_killed_leaves_no_server_and_no_command(word, tmp_path):
     """Not what the command started either, which knows nothing of who started it."""
     born = tmp_path / "born"

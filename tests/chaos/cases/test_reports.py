@@ -74,6 +74,7 @@ async def test_b14_a_connection_that_is_dead_and_open(server):
         assert played.afters() == [None, 2]
 
 
+@pytest.mark.slow
 async def test_b49_a_resume_that_drops_before_its_first_event(server):
     """B49: the second resume was from nowhere. Here all four requests say the same event."""
     first = Planned(fault=Fault.RST, at=at(Place.AFTER_EVENT, 4))

@@ -57,6 +57,7 @@ def test_a_client_with_one_fault_is_found_out(fault, kind, tmp_path, monkeypatch
     assert {anomaly.kind for anomaly in verdict.anomalies} == {kind}
 
 
+@pytest.mark.slow
 def test_a_client_that_hangs_is_stopped_and_named(tmp_path, monkeypatch):
     """Every wait has an end; what a stopped client has not shown is not proven lost."""
     verdict = verdict_on("hang", tmp_path, monkeypatch, limit=6.0)

@@ -154,6 +154,7 @@ def test_it(reattach_chaos):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_client_that_waits_for_ever_ends_its_test(folder: pathlib.Path) -> None:
     """When its time is up the gate closes, and what it did not show is told."""
     tests = """

@@ -45,7 +45,7 @@ def sent(stage, method, tail):
     return [head for asked, path, head in stage.asked if asked == method and path.partition("?")[0].endswith(tail)]
 
 
-@pytest.mark.parametrize("when", ["before the head", 2, 4])
+@pytest.mark.parametrize("when", ["before the head", 2, pytest.param(4, marks=pytest.mark.slow)])
 async def test_a_goaway_is_a_drop_and_nothing_is_lost(reattach_server, when):
     """B38: it made unexplained protocol errors. httpx throws away what comes in one piece with it; that is asked for again."""
     shown, log, stage = await followed(reattach_server, {("GET", "events", 1): when})
