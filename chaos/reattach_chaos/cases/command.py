@@ -25,8 +25,8 @@ from reattach_chaos.cases.control import ServerTrouble
 from reattach_chaos.cases.errands import objection_to
 from reattach_chaos.cases.folder import Folder, NoSuchCase, Saved, find, newest_page, of_seed, saved
 from reattach_chaos.cases.progress import Progress
+from reattach_chaos.cases.recipe import SESSION, bill_of, played_with
 from reattach_chaos.cases.sample import Wanted, choose
-from reattach_chaos.cases.simulated import SIMULATED
 from reattach_chaos.cases.theatre import Bill, Theatre, theatre
 from reattach_chaos.checkers import EXIT_CODES, Coverage, RunVerdict, Tally, coverage
 from reattach_chaos.demo.child import ChildFailed
@@ -40,9 +40,6 @@ NOT_KNOWN, USAGE, INTERRUPTED, TERMINATED = 3, 64, 130, 143
 SHRINK_TRIES = 100
 HISTORIES = 100
 """So many of the cases that are not valid are kept with all that was seen; the report leads with one of the first."""
-SESSION = "session"
-"""What a schedule calls the session of three runs that is played where no scenario is named."""
-CLIENT_SETTINGS, SERVER_SETTINGS = frozenset({"client", "mode"}), frozenset({"target", "mutant", "scenario"})
 SHRUNK = ("soak", "sim")
 """The samples whose first failing case is shrunk unasked: nobody wrote it."""
 
@@ -128,39 +125,6 @@ def report(*, show: bool, as_json: bool = False) -> int:
     return 0
 
 
-def bill_of(schedule: Schedule, given: Bill) -> Bill:
-    """Return what a saved case was played with; what is given on the command line goes before it.
-
-    Raises:
-        ScheduleError: It asks for what is not done on sockets: half an order obeyed would be another case.
-    """
-    client, server = schedule.client, schedule.server
-    if client.get("mode") == SIMULATED:
-        return replace(given, simulated=True, seed=schedule.seed)
-    for settings, known in ((client, CLIENT_SETTINGS), (server, SERVER_SETTINGS)):
-        if unknown := sorted(settings.keys() - known):
-            raise ScheduleError(f"case {schedule.id} cannot be played: there is no {', '.join(unknown)} on sockets")
-    scenario = given.scenario or str(server.get("scenario", ""))
-    if not scenario and schedule.scenario != SESSION:
-        if not isinstance(schedule.scenario, str):
-            raise ScheduleError(
-                f"case {schedule.id} holds its script: save that as a file, and name it with --scenario"
-            )
-        scenario = schedule.scenario
-    name = str(client.get("client", "reattach"))
-    mutant = name.removeprefix("mutant ") if name.startswith("mutant ") else ""
-    return replace(
-        given,
-        client=given.client or ("" if name == "reattach" or mutant else name),
-        mutant=given.mutant or mutant,
-        mode="start" if client.get("mode") == "start" else given.mode,
-        target=given.target or str(server.get("target", "")),
-        wrong=given.wrong or str(server.get("mutant", "")),
-        scenario=scenario,
-        seed=schedule.seed,
-    )
-
-
 async def _run(options: Options) -> int:
     began = time.strftime("%Y-%m-%d %H:%M:%S")
     async with theatre(options.bill) as stage:
@@ -168,7 +132,7 @@ async def _run(options: Options) -> int:
         cuts = await every_byte(stage, bill, scenario) if options.wanted.sample == "full" else None
         chosen = choose(options.wanted, stage.session, stage.client, bill.mode, scenario, cuts, own=not bill.target)
         folder = Folder(options.out) if options.out else of_seed(options.bill.seed)
-        told = [_told(each, stage, options.bill) for each in chosen.schedules]
+        told = [played_with(each, stage.client.name, options.bill) for each in chosen.schedules]
         progress = Progress(len(told), None if options.quiet else sys.stderr)
         tally, kept = Tally(), Counter[str]()
 
@@ -213,7 +177,7 @@ async def _replay(found: Saved, word: str, options: Options) -> int:
     begun = time.monotonic()
     async with theatre(options.bill) as stage:
         _check(found.schedule, stage, options)
-        case = await stage.player.play(_told(found.schedule, stage, options.bill))
+        case = await stage.player.play(played_with(found.schedule, stage.client.name, options.bill))
         suite = _suite((case,), coverage([case.history]), options, stage, time.monotonic() - begun, began, 1, [])
         suite = replace(suite, again=_again(word) if case.verdict.word != "valid" else "")
     _tell(suite, "", options)
@@ -224,7 +188,7 @@ async def _shrink(found: Saved, options: Options) -> int:
     """Play smaller and smaller schedules."""
     async with theatre(options.bill) as stage:
         _check(found.schedule, stage, options)
-        case = await stage.player.play(_told(found.schedule, stage, options.bill))
+        case = await stage.player.play(played_with(found.schedule, stage.client.name, options.bill))
         if not case.verdict.broken:
             return _tell_shrunk(case, f"it does not fail any more: {case.verdict.sentence()}", options)
         smallest = await _smallest(case, stage, options)
@@ -279,20 +243,6 @@ def _objection(schedule: Schedule, stage: Theatre, options: Options) -> str:
 def _check(schedule: Schedule, stage: Theatre, options: Options) -> None:
     if why := _objection(schedule, stage, options):
         raise NoSuchCase(f"case {schedule.id} cannot be played: {why}")
-
-
-def _told(schedule: Schedule, stage: Theatre, bill: Bill) -> Schedule:
-    """Return the schedule with all that plays it again."""
-    settings = {"target": bill.target, "mutant": bill.wrong, "scenario": bill.scenario}
-    server = {name: value for name, value in settings.items() if value}
-    client = {"client": stage.client.name, "mode": SIMULATED if bill.simulated else bill.mode}
-    return replace(
-        schedule,
-        seed=schedule.seed if bill.simulated else bill.seed,
-        client={**schedule.client, **client},
-        server={**schedule.server, **server},
-        versions={"reattach": version("reattach")},
-    )
 
 
 def _suite(

@@ -6,7 +6,7 @@ import pytest
 
 from chaos_cases import faults
 from reattach_chaos import cli
-from reattach_chaos.cases.command import bill_of
+from reattach_chaos.cases.recipe import bill_of
 from reattach_chaos.cases.theatre import Bill
 from reattach_chaos.schedules import Fault, Place, Planned, at, dumps, loads
 
