@@ -1,37 +1,21 @@
 """A server that sends what two producers appended at once in the order in which they were ready."""
 
 from reattach_mockserver.mutants.block import Block
-from reattach_mockserver.mutants.stream import WrongStream
+from reattach_mockserver.mutants.holding import HoldingStream
 from reattach_mockserver.mutants.wrong import WrongServer
 
 
-class _Stream(WrongStream):
+class _Stream(HoldingStream):
     """Its streams."""
 
-    _held: Block | None = None
-
-    async def event(self, block: Block) -> None:
-        """Let each event of a tool be overtaken by the next one."""
-        if self._held is None and block.kind.startswith("tool."):
-            self._held = block
-            return
-        await self.put(block)
-        await self._give()
+    def overtaken(self, block: Block) -> bool:
+        """Return whether it is an event of a tool."""
+        return block.kind.startswith("tool.")
 
     async def beat(self, text: bytes) -> None:
         """Nothing comes any more that could overtake."""
-        await self._give()
+        await self.give()
         await self.put(text)
-
-    async def end(self) -> None:
-        """Send what was held back, and end."""
-        await self._give()
-        await self.close()
-
-    async def _give(self) -> None:
-        if self._held is not None:
-            await self.put(self._held)
-            self._held = None
 
 
 class ReordersProducers(WrongServer):
