@@ -30,7 +30,6 @@ from reattach_chaos.sim.wire import Opening, Sent, SimBody, SimWire, finite
 
 _RUN = re.compile(r"/v1/runs/([^/?]+)(/events|/snapshot|/cancel)?\Z")
 _SESSION = re.compile(r"/v1/sessions/([^/]+)/runs\Z")
-_CURSOR = re.compile(r"(e[0-9]+)\.(0|[1-9][0-9]*)\Z")
 _NO_ANSWER = (Place.AFTER_REQUEST, Place.IN_HEAD, Place.AFTER_HEAD)
 
 
@@ -72,7 +71,7 @@ class SimServer:
             return self._rejected(wrong, conn, run_id)
         if run is None:
             return self._rejected(refused(404, "run_not_found"), conn, run_id)
-        place = self._place(run, sent.after)
+        place = run.place(sent.after)
         if isinstance(place, CallAnswer):
             return self._rejected(place, conn, run_id)
         if run.settled and place == run.last:
@@ -150,24 +149,6 @@ class SimServer:
             return "other", None
         return {None: "status", "/snapshot": "snapshot", "/cancel": "cancel"}.get(match[2], "other"), run
 
-    def _place(self, run: SimRun, after: str | None) -> int | CallAnswer:
-        """Return the number to go on after, or the refusal of the cursor."""
-        if after == "earliest":
-            return run.first - 1
-        sequence = 0
-        if after is not None:
-            match = _CURSOR.match(after)
-            if match is None:
-                return refused(400, "cursor_malformed")
-            if match[1] != run.epoch:
-                return refused(410, "epoch_changed", epoch=run.epoch)
-            sequence = int(match[2])
-        if sequence < run.first - 1:
-            return refused(410, "cursor_expired", first_sequence=run.first, last_sequence=run.last)
-        if sequence > run.last:
-            return refused(409, "cursor_ahead", last_sequence=run.last)
-        return sequence
-
     def _answer(self, sent: Sent, route: str, path: str, match: re.Match[str] | None, run: SimRun | None) -> CallAnswer:
         if route in ("create", "answer"):
             return self._made(sent, route)
@@ -208,7 +189,7 @@ class SimServer:
         asked = {name: values[0] for name, values in parse_qs(urlsplit(sent.path).query).items()}
         if run is None:
             return refused(404, "run_not_found")
-        place = self._place(run, asked.get("after"))
+        place = run.place(asked.get("after"))
         limit = self._clock.now() + int(asked.get("wait_ms", "0")) / 1000.0
         while isinstance(place, int) and place == run.last and not run.settled and self._clock.now() < limit:
             news = anyio.Event()
@@ -219,7 +200,7 @@ class SimServer:
             finally:
                 alarm.cancel()
                 self.site.news.discard(news)
-            place = self._place(run, asked.get("after"))
+            place = run.place(asked.get("after"))
         if isinstance(place, CallAnswer):
             self._scribe.write(Resume, run=run.id, conn=conn, after=asked.get("after"))
             self._rejected(place, conn, run.id)

@@ -12,7 +12,8 @@ from typing import NamedTuple, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 from reattach.testing import CallAnswer, frames
-from reattach.testing.seams import Batch, Decoder, Oversize, Request, Response, WireLost, WireOversize
+from reattach.testing.seams import Request, Response, WireLost
+from reattach.testing.wire import ScriptedStream
 from reattach_chaos.sim.clock import SimClock
 
 URL = "http://sim.test"
@@ -151,7 +152,7 @@ class SimWire:
         self._clock = clock
         self._server = server
 
-    async def stream(self, request: Request, *, max_event_bytes: int) -> Opened:
+    async def stream(self, request: Request, *, max_event_bytes: int) -> ScriptedStream:
         """See the client's seam."""
         answer = self._server.answer_stream(Sent(request))
         try:
@@ -159,7 +160,7 @@ class SimWire:
         except BaseException:
             answer.body.hang_up()
             raise
-        return Opened(answer.status, answer.headers, answer.body, max_event_bytes)
+        return ScriptedStream(answer.status, answer.headers, answer.body, max_event_bytes, lambda: None)
 
     async def call(self, request: Request) -> Response:
         """See the client's seam."""
@@ -192,48 +193,3 @@ class SimWire:
             await over
         finally:
             alarm.cancel()
-
-
-class Opened:
-    """One answered request for a stream, as the client's seam has it."""
-
-    def __init__(self, status: int, headers: Mapping[str, str], body: SimBody, max_event_bytes: int) -> None:
-        self.status = status
-        self.headers = headers
-        self._body = body
-        self._decoder = Decoder(max_event_bytes)
-        self._closed = False
-
-    @property
-    def objection(self) -> str | None:
-        """Why a 200 is no event stream, else None."""
-        kind = self.headers.get("content-type", "").partition(";")[0].strip()
-        return None if kind == "text/event-stream" else f"{kind or 'no content type'} instead of text/event-stream"
-
-    async def read(self) -> Batch | None:
-        """See the client's seam."""
-        if self._closed:
-            raise WireLost("the connection is closed")
-        if self._decoder.spent:
-            raise WireOversize(self._decoder.limit)
-        data = await self._body.read()
-        if data is None:
-            return None
-        try:
-            frames = self._decoder.feed(data)
-        except Oversize as error:
-            raise WireOversize(error.limit) from error
-        return Batch(frames, self._decoder.take_retry(), self._decoder.growing)
-
-    async def body(self, limit: int) -> bytes:
-        """See the client's seam."""
-        body = bytearray()
-        while len(body) < limit and (data := await self._body.read()) is not None:
-            body += data
-        return bytes(body[:limit])
-
-    async def aclose(self) -> None:
-        """Hang up."""
-        if not self._closed:
-            self._closed = True
-            self._body.hang_up()

@@ -37,7 +37,6 @@ URL = "http://memory.test"
 _RUN = re.compile(r"/v1/runs/([^/?]+)(/events|/snapshot|/cancel)?\Z")
 _OPERATION = re.compile(r"/v1/operations/([^/]+)\Z")
 _SESSION = re.compile(r"/v1/sessions/([^/]+)/runs\Z")
-_CURSOR = re.compile(r"(e[0-9]+)\.(0|[1-9][0-9]*)\Z")
 
 
 class MemoryServer:
@@ -212,7 +211,7 @@ class MemoryServer:
         run = self._run_of(sent)
         if run is None:
             return answered(refused(404, "run_not_found"))
-        place = self._place(run, sent.after)
+        place = run.place(sent.after)
         if isinstance(place, CallAnswer):
             return answered(place)
         if run.settled and place == run.last and not leg.again and not socket:
@@ -224,25 +223,6 @@ class MemoryServer:
         if socket and leg.content_type == "text/event-stream":
             return StreamAnswer(status=101, headers={}, body=line.body, delay=leg.delay)
         return StreamAnswer(headers={"content-type": leg.content_type}, body=line.body, delay=leg.delay)
-
-    def _place(self, run: ModelRun, after: str | None) -> int | CallAnswer:
-        """Return the number to go on after, or the refusal of the cursor."""
-        limits = {"first_sequence": run.first, "last_sequence": run.last}
-        if after == "earliest":
-            return run.first - 1
-        sequence = 0
-        if after is not None:
-            match = _CURSOR.match(after)
-            if match is None:
-                return refused(400, "cursor_malformed")
-            if match[1] != run.epoch:
-                return refused(410, "epoch_changed", epoch=run.epoch)
-            sequence = int(match[2])
-        if sequence < run.first - 1:
-            return refused(410, "cursor_expired", **limits)
-        if sequence > run.last:
-            return refused(409, "cursor_ahead", last_sequence=run.last)
-        return sequence
 
     def answer_call(self, sent: Sent) -> CallAnswer | Awaitable[CallAnswer]:
         """Answer a finite call by its plan, else by the protocol; a long poll when it is time."""
@@ -297,7 +277,7 @@ class MemoryServer:
         run, after = self._run_of(sent), asked.get("after")
         if run is None:
             return refused(404, "run_not_found")
-        place = self._place(run, after)
+        place = run.place(after)
         limit = self._clock.now() + int(asked.get("wait_ms", "0")) / 1000.0
         while isinstance(place, int) and place == run.last and not run.settled and self._clock.now() < limit:
             news = anyio.Event()
@@ -308,7 +288,7 @@ class MemoryServer:
             finally:
                 alarm.cancel()
                 self._waiting.discard(news)
-            place = self._place(run, asked.get("after"))
+            place = run.place(asked.get("after"))
         if isinstance(place, CallAnswer):
             return place
         events = run.after(place)[: min(self._page_events, int(asked.get("limit", "100")))]

@@ -7,9 +7,13 @@ connection and no time.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NamedTuple
 
 from reattach.testing import frames
+from reattach.testing.answers import CallAnswer, refused
+
+_CURSOR = re.compile(r"(e[0-9]+)\.(0|[1-9][0-9]*)\Z")
 
 
 class Logged(NamedTuple):
@@ -88,6 +92,24 @@ class ModelRun:
         """Return the events above a number, in order."""
         return self.log[max(0, sequence + 1 - self.first) :]
 
+    def place(self, after: str | None) -> int | CallAnswer:
+        """Return the number to go on after, or the refusal of the cursor; None is the beginning of the log."""
+        if after == "earliest":
+            return self.first - 1
+        sequence = 0
+        if after is not None:
+            match = _CURSOR.match(after)
+            if match is None:
+                return refused(400, "cursor_malformed")
+            if match[1] != self.epoch:
+                return refused(410, "epoch_changed", epoch=self.epoch)
+            sequence = int(match[2])
+        if sequence < self.first - 1:
+            return refused(410, "cursor_expired", first_sequence=self.first, last_sequence=self.last)
+        if sequence > self.last:
+            return refused(409, "cursor_ahead", last_sequence=self.last)
+        return sequence
+
     def append(self, type: str = "message.delta", data: Any = None) -> Logged:
         """Append an event; a settling type ends the run."""
         sequence = self.last + 1
@@ -128,7 +150,11 @@ class ModelRun:
         self.status = "running"
         self.happened |= {"epoch", "expired"}
         for event in kept:
-            self.append(event.type, {"message_id": "m1", "text": f"again {event.sequence} "})
+            self.append(event.type, self.again(event))
+
+    def again(self, event: Logged) -> Any:
+        """Return what an event holds in a log that replaces its own: here something else, so that a mixture shows."""
+        return {"message_id": "m1", "text": f"again {event.sequence} "}
 
     def lose(self, count: int) -> None:
         """Lose the newest events; the next ones get their numbers and the epoch stays."""

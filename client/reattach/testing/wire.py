@@ -178,7 +178,7 @@ class Wire:
             from reattach.testing.sockets import opened  # the extra `ws`; who scripts none of it needs none
 
             return opened(request, answer.body, max_event_bytes, self._closed)
-        return ScriptedStream(answer, max_event_bytes, self._closed)
+        return ScriptedStream(answer.status, answer.headers, answer.body, max_event_bytes, self._closed)
 
     async def call(self, request: Request) -> Response:
         """Answer a finite call; see the seam."""
@@ -254,19 +254,35 @@ class Wire:
             self._changed.notify_all()
 
 
+class Bytes(Protocol):
+    """A body as a stream reads it: `Body`, or another that brings bytes read by read."""
+
+    async def read(self) -> bytes | None:
+        """Return what the next read brings, None at the clean end."""
+        ...
+
+    def hang_up(self) -> None:
+        """The client closed the connection."""
+        ...
+
+
 class ScriptedStream:
     """One answered stream request, as the seam's `Stream`.
 
     Args:
-        answer: What it is.
+        status: Of the head.
+        headers: Of the head, names in lower case.
+        body: What comes behind it.
         max_event_bytes: The decoder's limit.
         closed: Called once, when it is closed.
     """
 
-    def __init__(self, answer: StreamAnswer, max_event_bytes: int, closed: Callable[[], None]) -> None:
-        self.status = answer.status
-        self.headers = answer.headers
-        self._body = answer.body
+    def __init__(
+        self, status: int, headers: Mapping[str, str], body: Bytes, max_event_bytes: int, closed: Callable[[], None]
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self._body = body
         self._decoder = Decoder(max_event_bytes)
         self._told_closed: Callable[[], None] | None = closed
 
