@@ -175,6 +175,7 @@ def test_it(reattach_chaos):
     assert "lost: event 1 (" in done.stdout, done.stdout
 
 
+@pytest.mark.slow
 def test_an_error_of_the_client_leaves_its_history(folder: pathlib.Path) -> None:
     """The test fails by its own error; what came before is kept, and named."""
     tests = """
