@@ -8,7 +8,7 @@ import re
 import shutil
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -75,20 +75,30 @@ class Asked(NamedTuple):
     cursor: str | None
 
 
+PATIENCE_S = 30.0  # seconds; what is held longer than that has a fault of its own
+
+
 class CuttingRelay:
     """Relays to `url`; the n-th stream that is asked for breaks after so many bytes of its answer, later ones never.
+
+    Args:
+        url: The server.
+        cuts: The bytes.
+        held: By the number of a cut, from 0, what it waits for when its bytes have passed: a browser may throw away what has come
+            and was not looked at when a connection breaks.
 
     Attributes:
         asked: The streams that were asked for, in order.
     """
 
-    def __init__(self, url: str, cuts: list[int]) -> None:
+    def __init__(self, url: str, cuts: list[int], held: Mapping[int, threading.Event] | None = None) -> None:
         parts = urlsplit(url)
         self._to = (parts.hostname, parts.port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self.asked: list[Asked] = []
-        self._cuts = cuts
+        self._cuts = list(enumerate(cuts))
+        self._held = dict(held or {})
         self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -107,11 +117,11 @@ class CuttingRelay:
                 client, _ = self._listener.accept()
                 server = socket.create_connection(self._to)
                 self._open += [client, server]
-                room: list[int] = []
+                room: list[tuple[int, int]] = []
                 threading.Thread(target=self._up, args=(client, server, room), daemon=True).start()
                 threading.Thread(target=self._down, args=(server, client, room), daemon=True).start()
 
-    def _up(self, client: socket.socket, server: socket.socket, room: list[int]) -> None:
+    def _up(self, client: socket.socket, server: socket.socket, room: list[tuple[int, int]]) -> None:
         """Pass requests on; `room` gets how much of the answer may pass, if the request is one for a stream."""
         with contextlib.suppress(OSError):
             while data := client.recv(65_536):
@@ -124,13 +134,16 @@ class CuttingRelay:
                 server.sendall(data)
         _end(server)
 
-    def _down(self, server: socket.socket, client: socket.socket, room: list[int]) -> None:
+    def _down(self, server: socket.socket, client: socket.socket, room: list[tuple[int, int]]) -> None:
         with contextlib.suppress(OSError):
             while data := server.recv(65_536):
                 if room:
-                    passing, room[0] = data[: room[0]], room[0] - len(data)
-                    client.sendall(passing)
-                    if room[0] <= 0:
+                    cut, left = room[0]
+                    room[0] = cut, left - len(data)
+                    client.sendall(data[:left])
+                    if len(data) >= left:
+                        if cut in self._held:
+                            self._held[cut].wait(PATIENCE_S)
                         break
                 else:
                     client.sendall(data)

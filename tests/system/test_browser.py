@@ -1,6 +1,7 @@
 """A browser, and nothing of ours in it: its own EventSource over a bad connection, its own fetch from another origin."""
 
 import json
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -109,9 +110,13 @@ def test_its_event_source_follows_a_run_through_cuts_and_ends_by_itself(server: 
     """
     key = {"Idempotency-Key": "k"}
     run = httpx.post(f"{server.url}/v1/runs", json={"input": "x"}, headers=key, trust_env=False).json()
-    with CuttingRelay(server.url, cuts=[330, 1_100, 620]) as relay, open_page(browser, PATIENCE) as page:
+    shown = threading.Event()
+    relaying = CuttingRelay(server.url, cuts=[330, 1_100, 620], held={1: shown})
+    with relaying as relay, open_page(browser, PATIENCE) as page:
         page.goto(f"{relay.url}/.well-known/reattach")  # a page of this machine: without tokens no other may read
         page.evaluate(FOLLOW, f"{relay.url}/v1/runs/{run['id']}/events?names=off")
+        page.wait_for_function("seen.length > 0")
+        shown.set()
         page.wait_for_function("source.readyState === EventSource.CLOSED")
         seen, errors = page.evaluate("[seen, errors]")
         asked = list(relay.asked)
