@@ -123,8 +123,18 @@ def test_it(reattach_chaos):
     ("test", "options", "told"),
     [
         ('reattach_cuts("helo")\ndef test_it(reattach_chaos): pass', (), "scenario='helo': a path, or one of "),
-        ('reattach_cuts(position="x")\ndef test_it(reattach_chaos): pass', (), "'position'; there are scenario, positions, "),
-        ("reattach_cuts\ndef test_it(): pass", (), "a test with this marker takes the fixture reattach_chaos"),
+        pytest.param(
+            'reattach_cuts(position="x")\ndef test_it(reattach_chaos): pass',
+            (),
+            "'position'; there are scenario, positions, ",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "reattach_cuts\ndef test_it(): pass",
+            (),
+            "a test with this marker takes the fixture reattach_chaos",
+            marks=pytest.mark.slow,
+        ),
         ("reattach_cuts\ndef test_it(reattach_chaos): pass", ("--reattach-target", "mine.toml"), "mine.toml: 'adress' is unknown"),
     ],
 )  # fmt: skip
