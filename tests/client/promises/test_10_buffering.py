@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import reattach
-from client_stage import Facts, collected, in_memory, sequences
+from client_stage import Facts, collected, held, in_memory, sequences
 from reattach.policy import Policy
 from reattach.testing import Beat, Leg
 
@@ -37,6 +37,7 @@ def bys(server) -> list[str]:
 async def test_a_path_that_holds_a_stream_back_gives_way_to_long_polls(face, leg: Leg) -> None:
     """Promise 10: twice connected and nothing came while the status knows more; told once, and nothing is lost or doubled."""
     server, args = in_memory(inline=True, story=STORY, legs=[leg] * 100)
+    held(server, args)
     facts = Facts()
     async with face.client(journal=":memory:", **args, observer=facts) as client:
         run = await client.start("work", key="k")
@@ -51,6 +52,7 @@ async def test_a_path_that_holds_a_stream_back_gives_way_to_long_polls(face, leg
 async def test_the_stream_is_tried_again_and_kept_once_it_is_good(face) -> None:
     """Promise 10: the laptop left that network; after five minutes of long polls the stream is asked again, later each time."""
     server, args = in_memory(inline=True, story=STORY, legs=[HELD, HELD, HELD])
+    held(server, args)
     async with face.client(journal=":memory:", **args) as client:
         run = await client.start("work", key="k")
         await collected(run)
@@ -67,6 +69,7 @@ async def test_the_stream_is_tried_again_and_kept_once_it_is_good(face) -> None:
 async def test_one_lost_wake_up_is_no_buffering_path(face) -> None:
     """Promise 10: a server that forgot to send once is asked again by a stream."""
     server, args = in_memory(inline=True, story=STORY[-5:], legs=[HELD])
+    held(server, args)
     facts = Facts()
     async with face.client(journal=":memory:", **args, observer=facts) as client:
         await collected(await client.start("work", key="k"))

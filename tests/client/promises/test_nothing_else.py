@@ -2,6 +2,7 @@
 
 import pytest
 
+import reattach
 from client_stage import collected, in_memory, sequences
 from reattach import Policy, errors
 from reattach.testing import Beat, Leg, Trip
@@ -198,7 +199,9 @@ async def test_a_snapshot_is_adopted_while_events_are_in_flight(face):
     story = [Beat(), Beat(after=1, do="rotate", count=1), Beat(), Beat(do="end")]
     for _ in range(3):
         _, args = in_memory(story=story)
-        async with face.client(journal=":memory:", **args, on_gap="snapshot") as client:
+        # Time does not wait for the writer's thread here: without a budget it may run as it likes.
+        patient = reattach.Policy(give_up_after=10**9)
+        async with face.client(journal=":memory:", **args, on_gap="snapshot", policy=patient) as client:
             run = await client.start("work", key="k")
             await collected(run)
             outcome = await run.wait()

@@ -180,7 +180,8 @@ async def test_a_second_process_is_busy_looks_on_and_takes_over_at_once(face, li
 
 def test_ctrl_c_in_the_blocked_loop_passes_at_once_and_loses_nothing(live, tmp_path):
     code = """
-        import sys, reattach
+        import signal, sys, reattach
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and so do its children
         try:
             with reattach.Client(sys.argv[1], sys.argv[2]) as client:
                 for event in client.start({"scenario": "slow"}, key="ctrl-c"):
