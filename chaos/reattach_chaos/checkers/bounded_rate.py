@@ -60,16 +60,19 @@ def _not_growing(row: Streak, case: Case) -> Iterator[Invalid]:
 
 
 def _too_early(history: History) -> Iterator[Invalid]:
-    """Yield each request that came before the server's `Retry-After` for its kind was over. A new process knows of no wish."""
-    wishes: dict[tuple[str, int], Head] = {}
+    """Yield each request that came before the server's `Retry-After` for its kind and run was over.
+
+    A new process knows of no wish.
+    """
+    wishes: dict[tuple[str, str | None, int], Head] = {}
     for record in history:
         if record.who != CLIENT:
             continue
         match record:
             case Head(retry_after_ms=float() | int()):
-                wishes[record.route, record.life] = record
-            case Request() if (record.route, record.life) in wishes:
-                head = wishes.pop((record.route, record.life))
+                wishes[record.route, record.run, record.life] = record
+            case Request() if (record.route, record.run, record.life) in wishes:
+                head = wishes.pop((record.route, record.run, record.life))
                 wait = head.retry_after_ms or 0.0
                 if record.at_ms < head.at_ms + wait - EARLY_MS:
                     sentence = f"asked again {record.at_ms - head.at_ms:g} ms after the server wished for {wait:g} ms"

@@ -68,11 +68,12 @@ def test_waits_that_do_not_grow_are_a_storm():
 
 
 def test_a_wish_of_the_server_is_kept():
-    """Retry-After is a floor, for the requests of that kind."""
+    """Retry-After is a floor, for the requests of that kind about that run."""
     head = at(100, Head(route="stream", status=503, retry_after_ms=500))
     again = Request(route="stream")
     assert silent(says(bounded_rate, log(3), head, at(600, again), at(601, again)))
     assert silent(says(bounded_rate, log(3), head, at(200, Request(route="status"))))
+    assert silent(says(bounded_rate, log(3), head, at(200, Request(route="stream", run="another"))))
     assert silent(says(bounded_rate, log(3), at(100, Head(route="stream", status=503)), at(101, again)))
     assert silent(says(bounded_rate, log(3), head, at(101, Request(route="stream", who="other"))))
     assert silent(
