@@ -31,7 +31,7 @@ def test_a_wrong_client_is_found_and_its_schedule_made_small():
     def duplicates(schedule):
         return "I2" in judge(play_simulated(schedule, step=wrong)).broken
 
-    smallest = find(schedules(), duplicates, settings=UNHURRIED)
+    smallest = find(schedules(), duplicates, settings=settings(UNHURRIED, max_examples=2_000))
     assert len(smallest.faults) <= 2
     assert duplicates(loads(dumps(smallest)))
     assert not judge(play_simulated(smallest)).broken
