@@ -246,9 +246,12 @@ class SnapshotFailed(NamedTuple):
 
 
 class Woke(NamedTuple):
-    """The machine slept, or its wall clock was put forward: what was open may be dead. `seconds` passed that no timer saw."""
+    """The machine slept, or its wall clock was put forward: what was open may be dead.
 
-    seconds: float
+    `waited` seconds passed since the wait for the next attempt began, those that no timer saw included.
+    """
+
+    waited: float
 
 
 class Full(NamedTuple):

@@ -45,7 +45,7 @@ def stream_elapsed(s: State, given: Elapsed, fx: Effects) -> State | None:
 def woke(s: State, given: Woke, fx: Effects) -> State:
     """What is open may be dead and nobody will say so: attach anew, with a new budget, no sooner than the server wanted."""
     s = budget(s._replace(backoff=s.backoff.progressed()), fx, anew=True)
-    low = max(0.0, s.floor - given.seconds) if s.mode == "waiting" else 0.0
+    low = max(0.0, s.floor - given.waited) if s.mode == "waiting" else 0.0
     window = Window(low, low + s.rules.policy.retry_floor)
     return lose(s, fx, "the machine slept", window=window, accepted=False)
 

@@ -126,6 +126,7 @@ class Calls:
 
         async def pause(seconds: float) -> None:
             await sleep(self._clock, seconds)
+            await self._as_wished(call, limit)
 
         retrying = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(again), wait=wait, stop=stop, sleep=pause, reraise=True
@@ -151,7 +152,7 @@ class Calls:
         return answer
 
     async def _as_wished(self, call: Call, limit: Limit) -> None:
-        """Wait out what the server asked for when another question of ours, which was given up, asked the same.
+        """Wait out what the server asked for when another question of ours asked the same, or asked it meanwhile.
 
         A person's own question is sent: they were told how long the server wants, and ask nevertheless.
 

@@ -242,7 +242,7 @@ class Engine:
         """The machine slept: whoever follows looks at once."""
         self.tell("", "woke", f"{seconds:.0f} s passed that no timer saw")
         for followed in list(self._followed.values()):
-            followed.woke(seconds)
+            followed.woke()
 
     def new_doubt(self, sentence: str) -> bool:
         """Whether this was not said of this server before; it is now."""

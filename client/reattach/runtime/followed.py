@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from reattach import errors
-from reattach.core.messages import Attached, Known, LeaseLost, Woke
+from reattach.core.messages import Attached, Known, LeaseLost
 from reattach.model import Connection, Event, OnGap
 from reattach.runtime import places
 from reattach.runtime.failures import of_fault
@@ -70,10 +70,10 @@ class Followed:
         if self._subscription is not None:
             self._subscription.settled.set()
 
-    def woke(self, seconds: float) -> None:
-        """The machine slept for so many seconds, or its clock was put forward."""
+    def woke(self) -> None:
+        """The machine slept, or its clock was put forward."""
         if self._subscription is not None:
-            self._subscription.tell(Woke(seconds))
+            self._subscription.woke()
 
     def lost_lease(self) -> None:
         """Another process owns the run now."""

@@ -53,6 +53,7 @@ from reattach.core.messages import (
     StartTimer,
     StopTimer,
     Why,
+    Woke,
 )
 from reattach.core.rows_stream import WINDOW
 from reattach.core.state import Rules, State
@@ -63,6 +64,7 @@ from reattach.runtime.feed import End, Feed
 from reattach.runtime.pages import Pages
 from reattach.runtime.shown import connection_of
 from reattach.runtime.timers import Timers
+from reattach.runtime.wakes import Moment
 from reattach.stores.base import GapNote, Lease, RunRow, Write
 from reattach.stores.base import Refusal as WriteRefusal
 from reattach.stores.entry import event_from, event_of, gap_element, outcome_json
@@ -109,6 +111,7 @@ class Subscription:
         self._timers = Timers(engine.clock, lambda name: self.tell(Elapsed(name)))
         self._inputs: deque[Input] = deque()
         self._stepping = False
+        self._waits_since = Moment(engine.clock)
         self._number = 0
         self._scope: anyio.CancelScope | None = None
         self._line = anyio.Lock(fast_acquire=True)  # held from the request until the connection is closed: never two
@@ -150,6 +153,10 @@ class Subscription:
         if self.feed.full and self.state.mode in ("attaching", "live", "waiting"):
             self.tell(Full())
 
+    def woke(self) -> None:
+        """The machine slept, which is noticed seconds later: what the server wished for meanwhile counts from when it was said."""
+        self.tell(Woke(self._waits_since.passed()))
+
     def close(self) -> None:
         """Stop following; commits in flight settle."""
         self.tell(Closed())
@@ -178,6 +185,7 @@ class Subscription:
                 seconds = low if high <= low else self._engine.clock.draw(low, high)
                 if timer == "reconnect":
                     self.retry_in = seconds
+                    self._waits_since = Moment(self._engine.clock)
                     self._engine.tell(self._run_id, "waiting", self.state.reason, attempt=self.state.attempt)
                 self._timers.start(timer, seconds)
             case StopTimer(timer):

@@ -20,6 +20,22 @@ SLEPT = 10.0
 """Seconds; a busy machine is late, too, and a time server corrects by less."""
 
 
+class Moment:
+    """A moment, on both clocks of a machine: either may stand while it sleeps."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._now, self._wall = clock.now(), clock.wall()
+
+    def seen(self) -> float:
+        """Return the seconds since then by the clock that timers go by."""
+        return self._clock.now() - self._now
+
+    def passed(self) -> float:
+        """Return the seconds since then, those of a sleep included."""
+        return max(self.seen(), (self._clock.wall() - self._wall).total_seconds())
+
+
 class Watch:
     """Compares the clocks every few seconds.
 
@@ -31,17 +47,16 @@ class Watch:
     def __init__(self, clock: Clock, woke: Callable[[float], None]) -> None:
         self._clock = clock
         self._woke = woke
-        self._now = 0.0
-        self._wall = clock.wall()
+        self._looked = Moment(clock)
 
     def start(self) -> None:
         """Begin to look, as long as the clock is served."""
-        self._now, self._wall = self._clock.now(), self._clock.wall()
-        self._clock.call_at(self._now + LOOK, self._look)
+        self._looked = Moment(self._clock)
+        self._clock.call_at(self._clock.now() + LOOK, self._look)
 
     def _look(self) -> None:
-        late = self._clock.now() - self._now - LOOK
-        ahead = (self._clock.wall() - self._wall).total_seconds() - (self._clock.now() - self._now)
+        late = self._looked.seen() - LOOK
+        ahead = self._looked.passed() - self._looked.seen()
         self.start()
         unseen = max(late, ahead)
         if unseen > SLEPT:

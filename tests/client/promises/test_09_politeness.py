@@ -7,11 +7,13 @@ from datetime import timedelta
 from email.utils import format_datetime
 from itertools import pairwise
 
+import anyio
 import pytest
 
 from client_stage import Facts, collected, held, in_memory, sequences
-from reattach import errors
+from reattach import Policy, errors
 from reattach.profiles import Native
+from reattach.runtime.calls import Calls, Limit
 from reattach.testing import Beat, InlineWriter, Leg, Seams, Trip, VirtualClock, Wire, frames, told
 from reattach.testing.answers import CallAnswer, as_stream
 from reattach.testing.clock import BEGIN
@@ -254,3 +256,31 @@ async def test_a_wish_to_wait_holds_for_whoever_asks_the_same(face) -> None:
         await collected(run)
     first, *later = [sent.at for sent in wire.calls("GET", "/v1/runs/run_1")]
     assert all(at >= first + 40 for at in later), (first, later)
+
+
+async def test_two_questions_at_once_keep_each_others_wishes() -> None:
+    """Promise 9: found by the simulation: while one waited to ask again, the other was told to wait longer."""
+    clock = VirtualClock(autojump=True)
+    wire = Wire(clock=clock)
+    waits = iter(["2", "1", "50"])
+    wire.on_call(
+        "GET",
+        "/v1/runs/run_1",
+        *[lambda _: CallAnswer(status=503, headers={"retry-after": next(waits)})] * 3,
+        told(frames.run_json(last=3)),
+    )
+
+    async def headers() -> dict[str, str | bytes]:
+        return {}
+
+    native = Native()
+    calls = Calls(wire, native, URL, headers, Policy(retry_floor=0.5, retry_base=0.5), clock)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(clock.run)
+        async with anyio.create_task_group() as both:
+            for _ in range(2):
+                both.start_soon(calls.make, native.status("run_1"), Limit(attempts=3))
+        tasks.cancel_scope.cancel()
+    asked = [sent.at for sent in wire.calls("GET", "/v1/runs/run_1")]
+    assert len(asked) == 5
+    assert all(at >= asked[2] + 50 for at in asked[3:]), asked

@@ -137,6 +137,25 @@ async def test_a_laptop_that_slept_attaches_at_once(face, leg: Leg) -> None:
     assert len(server.wire.attaches()) == 2
 
 
+async def test_a_wish_that_came_after_the_sleep_is_kept(face) -> None:
+    """Promise 9 and 10: a sleep is noticed seconds after waking; a Retry-After that came in between is none of its past."""
+    server, args = in_memory(beats=3, legs=[Leg(refuse=429, retry_after=60)], jumps=False)
+    clock = args["_seams"].clock()
+    facts = Facts()
+    async with face.client(journal=":memory:", **args, observer=facts) as client:
+        run = await client.start("work", key="k")
+        clock.step_wall(3600)
+        loop = face.beside(lambda: collected(run))
+        await face.until(lambda: len(server.wire.attaches()) == 1)
+        await advance(face, clock, 6)
+        assert facts.count("woke") == 1
+        await advance(face, clock, 50)
+        assert len(server.wire.attaches()) == 1
+        await advance(face, clock, 60)
+        assert sequences(await loop.result()) == [1, 2, 3, 4, 5]
+    assert len(server.wire.attaches()) == 2
+
+
 async def test_a_wall_clock_put_back_or_a_little_forward_means_nothing(face) -> None:
     """Promise 10: nothing waits by the wall clock."""
     server, args = in_memory(inline=True, story=[Beat(after=100, do="end", data="ok")], jumps=False)
