@@ -63,6 +63,9 @@ def _objection(planned: Planned, session: Session, client: Client, mode: Mode, *
             return "a client is killed when it has shown an event; what it does inside is not seen"
         if not kill:
             return "clients are killed with --kill only"
+    elif planned.fault is Fault.SECOND_CLIENT:
+        if not client.marks:
+            return f"{planned.fault.traits.words}: only ours know of a lease"
     elif planned.fault in LOG_FAULTS:
         if not own:
             return f"{planned.fault.traits.words}: done to a server of ours only"

@@ -5,15 +5,14 @@ the same state, as the next attempt.
 """
 
 import asyncio
-import json
 import signal
 from collections.abc import Mapping
-from typing import Any
 
 from reattach_chaos.cases.client import Client, Errand
 from reattach_chaos.cases.process import GRACE_S, Process
+from reattach_chaos.cases.second import Seconds, value_of
 from reattach_chaos.gate import Gate
-from reattach_chaos.history import Born, CutFired, CutMissed, Delivered, Died, Exited, Recorder, record_of
+from reattach_chaos.history import Applied, Born, CutFired, CutMissed, Delivered, Died, Exited, Recorder, record_of
 from reattach_chaos.schedules import Fault, Place, Schedule
 
 LAST_LIMIT_S = 5.0
@@ -38,7 +37,7 @@ class Running:
         self._gate = gate
         self._schedule = schedule
         self._deadline = asyncio.get_running_loop().time() + timeout_s
-        self._life = 0
+        self._life = self._lives = 0
         self.timed_out = False
 
     async def errand(self, errand: Errand, run: int) -> None:
@@ -49,29 +48,39 @@ class Running:
             run: The run's number in the session.
         """
         kills = kills_of(self._schedule, run)
-        for step in range(self._client.steps(errand)):
-            attempt = 1
-            shown: dict[str, int] = {}
-            while await self._live(errand, step, attempt, kills, shown) and not self.timed_out:
-                attempt += 1
-            if self.timed_out:
-                break
+        seconds = Seconds(self._client, self._recorder, self._schedule, run, self._next_life)
+        async with seconds:
+            for step in range(self._client.steps(errand)):
+                attempt = 1
+                shown: dict[str, int] = {}
+                while await self._live(errand, step, attempt, kills, shown, seconds) and not self.timed_out:
+                    attempt += 1
+                if self.timed_out:
+                    break
         for number in kills.values():
             self._recorder.record(CutMissed(cut=number, reason="the event was never shown"))
 
+    def _next_life(self) -> int:
+        self._lives += 1
+        return self._lives
+
     async def _live(
-        self, errand: Errand, step: int, attempt: int, kills: dict[int, int], shown: dict[str, int]
+        self, errand: Errand, step: int, attempt: int, kills: dict[int, int], shown: dict[str, int], seconds: Seconds
     ) -> bool:
         """Start a process and hear it out; return whether it was killed by plan."""
-        self._life += 1
+        self._life = self._next_life()
         self._gate.life = self._life
         run = errand.run or None
         process = await self._client.start(errand, step, attempt)
         self._recorder.record(Born(life=self._life, run=run))
         try:
             async with asyncio.timeout_at(self._deadline):
-                struck = await self._listen(process, errand, kills, shown)
+                struck = await self._listen(process, errand, step, kills, shown, seconds)
                 code = await process.code()
+                if (
+                    not struck
+                ):  # its end is told once no other process shows anything: what comes again is not of a next life
+                    await seconds.over()
         except TimeoutError:
             self.timed_out = True
             await _end(process)
@@ -91,7 +100,13 @@ class Running:
         return False
 
     async def _listen(
-        self, process: Process, errand: Errand, kills: Mapping[int, int], shown: dict[str, int]
+        self,
+        process: Process,
+        errand: Errand,
+        step: int,
+        kills: Mapping[int, int],
+        shown: dict[str, int],
+        seconds: Seconds,
     ) -> list[int]:
         """Record all lines; return the event for which the process was killed.
 
@@ -100,15 +115,20 @@ class Running:
         run = errand.run or None
         struck: list[int] = []
         while (text := await process.line()) is not None:
-            value = _value(text)
+            value = value_of(text)
             if isinstance(value, dict) and value.get("kind") == "run" and isinstance(value.get("run"), str):
                 run = value["run"]  # an answer, or a start, makes another run than the errand's
             record = record_of(value, life=self._life, run=run)
             self._recorder.record(record)
-            if struck or not isinstance(record, Delivered):
+            place = None
+            if isinstance(record, Delivered):
+                place = shown.setdefault(record.id, _sequence(record.id) or len(shown) + 1)
+            elif isinstance(record, Applied):
+                place = shown.get(record.id)
+            if struck:
                 continue
-            place = shown.setdefault(record.id, _sequence(record.id) or len(shown) + 1)
-            if place in kills:
+            seconds.hear(record, place, errand, step)
+            if isinstance(record, Delivered) and place is not None and place in kills:
                 process.signal("kill")
                 struck = [place]
         return struck
@@ -145,10 +165,3 @@ def kills_of(schedule: Schedule, run: int) -> dict[int, int]:
 def _sequence(id: str) -> int | None:
     tail = id.rpartition(".")[2]
     return int(tail) if "." in id and tail.isascii() and tail.isdigit() else None
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

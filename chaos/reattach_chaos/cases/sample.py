@@ -109,10 +109,12 @@ def _drawn(wanted: Wanted, session: Session, client: Client, scenario: str) -> I
             yield from quick(shape, seed=wanted.seed, scenario=scenario)
             if client.marks:
                 yield from log_changes(session, wanted.seed, scenario)
+                yield from second_clients(session, wanted.seed, scenario)
         case "full":
             yield from quick(shape, seed=wanted.seed, scenario=scenario)
             if client.marks:
                 yield from log_changes(session, wanted.seed, scenario)
+                yield from second_clients(session, wanted.seed, scenario)
             for schedule in pairwise(shape, seed=wanted.seed, scenario=scenario):
                 faults = _bounded(schedule)
                 yield schedule if faults == schedule.faults else schedule.with_faults(faults)
@@ -156,6 +158,15 @@ def log_changes(session: Session, seed: int, scenario: str) -> Iterator[Schedule
             yield empty.with_faults((changed, Planned(fault=Fault.FIN, at=place)))
 
 
+def second_clients(session: Session, seed: int, scenario: str) -> Iterator[Schedule]:
+    """Yield a handful of cases in which a second process comes, while the first has fallen silent behind an event."""
+    empty = Schedule(id="no-fault", seed=seed, scenario=scenario)
+    for run, each in enumerate(session.runs, 1):
+        for event in sorted({1, len(each.events) - 2} & set(range(1, len(each.events)))):
+            second = Planned(fault=Fault.SECOND_CLIENT, at=at(Place.DELIVERED, event, run=run), route=None)
+            yield empty.with_faults((Planned(fault=Fault.STALL, at=at(Place.AFTER_EVENT, event, run=run)), second))
+
+
 def _kills(wanted: Wanted, session: Session, scenario: str) -> Iterator[Schedule]:
     """Yield a kill after each showing but the last, whose client ends by itself; on the first stream, and on a resume.
 
@@ -196,13 +207,16 @@ def _shows(planned: Planned, earlier: tuple[Planned, ...]) -> bool:
 
 
 def _means(planned: Planned, later: tuple[Planned, ...]) -> bool:
-    """Whether a fault is only there for a later one: the FIN that makes a resume, the silence in which a client is killed."""
+    """Whether a fault is only there for a later one: the FIN that makes a resume, the silence for a kill or a second client."""
     match planned.fault:
         case Fault.FIN:
             return planned.nth == 1 and any(each.nth == 2 and each.route == planned.route for each in later)
         case Fault.STALL:
             where = (planned.at.run, planned.at.event)
-            return any(each.fault is Fault.KILL and (each.at.run, each.at.event) == where for each in later)
+            return any(
+                each.fault in (Fault.KILL, Fault.SECOND_CLIENT) and (each.at.run, each.at.event) == where
+                for each in later
+            )
         case _:
             return False
 

@@ -1,7 +1,7 @@
 """A client's stdout lines as records: the contract of the surface page, section 3, and what our own clients say beyond it.
 
-`rendered` is a showing; `gap`, `error` and `finished` are what the application was told; `committed` and `applied` are a client's
-own words on its marks, which only then are judged. All else is kept as `Said`.
+`rendered` is a showing; `gap`, `error` and `finished` are what the application was told; `committed`, `applied` and `lease` are a
+client's own words on its marks and on who may write, which only then are judged. All else is kept as `Said`.
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from typing import Any
 from reattach_chaos.history.client import Applied, Committed, Delivered, Finished, Said, Surfaced
 from reattach_chaos.history.content import content_sha256
 from reattach_chaos.history.record import Record
+from reattach_chaos.history.truth import Lease
 
 
 def record_of(line: Any, *, who: str = "client", life: int = 1, run: str | None = None) -> Record:
@@ -32,6 +33,8 @@ def record_of(line: Any, *, who: str = "client", life: int = 1, run: str | None 
             return Committed(id=name, token=_number(line.get("token")), who=who, life=life, run=run)
         case {"kind": "applied", "id": str(name)}:
             return Applied(id=name, token=_number(line.get("token")), who=who, life=life, run=run)
+        case {"kind": "lease", "token": int(token)}:
+            return Lease(token=token, who=who, life=life, run=run)
         case {"kind": "gap"}:
             return Surfaced(
                 what="gap",

@@ -98,6 +98,7 @@ class HttpWorld:
         """Take the store over."""
         token = self._token() + 1
         self._lease.write_text(str(token))
+        self.say({"kind": "lease", "token": token})
         return token
 
     def save(self, state: Mapping[str, Any], token: int | None) -> None:

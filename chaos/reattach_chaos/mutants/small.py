@@ -45,8 +45,8 @@ class SmallClient:
         self.fruitless = 0
         self.last_good = 0.0
         self.reader = Reader()
-        state = world.load()
         self.token: int | None = world.lease()
+        state = world.load()  # behind the lease: what another process writes until then is there
         self.run_id: str | None = run or state.get("run")
         self.journal: list[dict[str, Any]] = list(state.get("journal", []))
         self.applied: int = state.get("applied", 0)

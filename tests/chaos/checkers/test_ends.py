@@ -103,3 +103,9 @@ def test_an_attach_after_the_end_is_a_storm():
 def test_a_new_process_may_look_once():
     """Its mark may have been lost with the kill."""
     assert holds(says(no_reattach, log(2), shown(1, 2), killed(), asked(2, life=2), exited()))
+
+
+def test_a_process_cannot_know_what_another_showed_meanwhile():
+    """Of two on one state the elder was silent while the younger went on to the end; of the younger it is a storm."""
+    assert holds(says(no_reattach, log(2), shown(1), shown(2, life=2), asked(1)))
+    assert wrong(says(no_reattach, log(2), shown(1), shown(2, life=2), asked(1, life=2)))[0] == "storm"

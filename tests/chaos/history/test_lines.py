@@ -5,6 +5,7 @@ from reattach_chaos.history import (
     Committed,
     Delivered,
     Finished,
+    Lease,
     Said,
     Surfaced,
     bytes_sha256,
@@ -22,6 +23,7 @@ FRAME = {"id": "evt_1", "sequence": 1, "type": "message.delta", "data": {"text":
         ({"kind": "rendered", "id": "e1.1", "redelivered": True, "more": 1}, Delivered(id="e1.1", redelivered=True)),
         ({"kind": "committed", "id": "e1.1", "token": 3}, Committed(id="e1.1", token=3)),
         ({"kind": "applied", "id": "e1.1", "token": "x"}, Applied(id="e1.1")),
+        ({"kind": "lease", "token": 2}, Lease(token=2)),
         ({"kind": "gap"}, Surfaced(what="gap")),
         (
             {"kind": "gap", "reason": "expired", "after": "e1.1", "until": "e1.5", "missing": 4},
