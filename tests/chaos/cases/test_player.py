@@ -7,13 +7,10 @@ from dataclasses import replace
 import pytest
 
 from chaos_cases import faults, played
-from reattach_chaos.cases.client import Errand
 from reattach_chaos.cases.player import Player
-from reattach_chaos.cases.session import made
 from reattach_chaos.cases.theatre import Bill, theatre
-from reattach_chaos.gate import Gate
-from reattach_chaos.history import Counts, Created, CutFired, Delivered, Died, Finished, Logged, Recorder, Request
-from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at
+from reattach_chaos.history import Counts, Created, CutFired, Delivered, Died, Finished, Logged, Request
+from reattach_chaos.schedules import Fault, Place, Planned, at
 from reattach_chaos.toxiproxy.control import InfrastructureError
 
 NOTHING = faults()
@@ -105,39 +102,3 @@ def test_a_case_whose_toxiproxy_fails_is_unknown_and_says_why():
     verdict = asyncio.run(play()).verdict
     assert (verdict.word, verdict.case) == ("unknown", CUT.id)
     assert "the proxy is gone" in verdict.sentence()
-
-
-def test_with_no_faults_a_client_says_what_it_says_without_a_proxy(tmp_path):
-    """The control run: one run, followed once through all that cuts, and once straight at the server."""
-
-    async def lines():
-        async with theatre(Bill(backend="embedded")) as stage:
-            whole = stage.player.stage
-            token = whole.token()
-            (run,) = await made(stage.player.control(token), {"scenario": "session"}, 0, "k")
-            async with (
-                whole.actuator() as actuator,
-                Gate(
-                    ("127.0.0.1", int(whole.url.rpartition(":")[2])), Schedule(id="no-fault"), Recorder(), actuator
-                ) as gate,
-            ):
-                return [
-                    await said(stage.client, url, run["id"], token, tmp_path / name)
-                    for name, url in (("through", gate.url), ("straight", whole.url))
-                ]
-
-    async def said(client, url, run, token, folder):
-        (folder / "state").mkdir(parents=True)
-        errand = Errand(
-            task="follow", url=url, run=run, token=token, state=folder / "state", types=(), timeout_s=30, heartbeat_s=1, case="c"
-        )  # fmt: skip
-        process = await client.start(errand, 0, 1)
-        found = []
-        while (line := await process.line()) is not None:
-            if '"kind":"connection"' not in line:
-                found.append(line)
-        return found, await process.code()
-
-    through, straight = asyncio.run(lines())
-    assert through == straight
-    assert len(through[0]) == 10
