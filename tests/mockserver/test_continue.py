@@ -517,6 +517,21 @@ async def test_a_continuation_that_loses_its_tail_begins_as_it_did(sites):
     assert [event["data"] for event in await events(site, after)] == [event["data"] for event in before]
 
 
+@pytest.mark.parametrize("keep", range(3, 8))
+async def test_a_pause_that_loses_its_tail_asks_for_nothing_twice(sites, a_log, keep):
+    """Found by a drawn schedule: what was asked for and is still in the log is asked for no more, and listed as it was."""
+    site = await sites(PAUSES, log=a_log)
+    run = await site.settled()
+    before = await events(site, run)
+    await site.engine.new_epoch(run["id"], keep=keep)
+    again = await site.until_settled(run["id"])
+    after = await events(site, run)
+    assert kinds(after) == kinds(before)
+    asked = [event for event in after if event["type"] == "action.required"]
+    assert [action["source_event_id"] for action in again["required_actions"]] == [event["id"] for event in asked]
+    assert [event["data"]["action"] for event in asked] == again["required_actions"]
+
+
 async def test_the_next_recording_is_the_continuation(sites):
     """Without one it completes at once."""
     ending = Ending(actions=(Action(id="a", tool="t"),))

@@ -19,6 +19,7 @@ from typing import Any, Literal, assert_never
 
 from reattach_mockserver.engine.clock import RunClock
 from reattach_mockserver.engine.continuation import Approved, Opening, next_release
+from reattach_mockserver.engine.fold import Folds
 from reattach_mockserver.engine.inventory import Inventory
 from reattach_mockserver.engine.publisher import Publisher, entry, event_id, settling
 from reattach_mockserver.engine.timeline import Act, Due
@@ -76,6 +77,7 @@ class Player:
         self._pending: list[Entry] = []
         self._pending_bytes = 0
         self._at_ms = 0
+        self._played: frozenset[str] = frozenset()
         self._cancel = asyncio.Event()
         self._look = asyncio.Event()
         self._reason = stage.run.cancel_reason or ""
@@ -112,6 +114,7 @@ class Player:
 
     async def _play(self) -> None:
         stage, played = self._stage, await self._stage.log.steps(self._run.id)
+        self._played = played
         try:
             for event in stage.openings:
                 if event.step not in played:
@@ -281,8 +284,16 @@ class Player:
 
     async def _pause(self, pause: Pause) -> bool:
         actions = []
-        for index, action in enumerate(pause.actions):
-            path = f"{pause.path}.{index}"
+        paths = {action.id: f"{pause.path}.{index}" for index, action in enumerate(pause.actions)}
+        asked: dict[str, dict[str, Any]] = {}
+        if not self._played.isdisjoint(paths.values()):  # a kill or a lost tail came between its events
+            state = await Folds(self._stage.log).at(self._run)
+            asked = {each["id"]: each for each in state["required_actions"]}
+        for action in pause.actions:
+            path = paths[action.id]
+            if path in self._played and action.id in asked:
+                actions.append(asked[action.id])
+                continue
             expires = None
             if action.expires_in_ms is not None:
                 expires = moment(self._stage.clock.ms(self._at_ms) + action.expires_in_ms)
