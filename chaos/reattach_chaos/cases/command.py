@@ -137,7 +137,8 @@ async def _run(options: Options) -> int:
         tally, kept = Tally(), Counter[str]()
 
         def done(case: Played) -> Played | None:
-            word, idle = case.verdict.word, options.bill.simulated and _came_to_nothing(case)
+            drawn = options.bill.simulated or options.wanted.sample == "soak"
+            word, idle = case.verdict.word, drawn and _came_to_nothing(case)
             tally.add(case.history)
             if idle:
                 kept["idle"] += 1

@@ -1,7 +1,7 @@
 """I15, no give-up: what passes never ends the watch before its budget; what is permanent is not tried for ever.
 
-Passing are lost connections, stalls, refused connections, 408, 425, 429, 5xx, other content. Permanent are 400, 403, 404, 409,
-410, and a 401 that comes again with a new token. A client that says nothing and leaves is I1's, if it lost something by it.
+Passing are lost connections, stalls, refused connections, 408, 425, 429, 5xx, and other content twice. Permanent are 400, 403, 404,
+409, 410, a 401 that comes again with a new token, and other content (a login page) for the third time without an attach. A client that says nothing and leaves is I1's, if it lost something by it.
 """
 
 from collections.abc import Iterator
@@ -25,6 +25,9 @@ from reattach_chaos.history import (
 )
 
 PERMANENT = frozenset({400, 401, 403, 404, 409, 410})
+STREAM = "text/event-stream"
+FOREIGN = 3
+"""So many streams in a row that are something else are for a person (the surface's RemoteProtocolError)."""
 
 
 def check(history: History) -> Ruling:
@@ -72,7 +75,21 @@ def _permanent(reading: Reading, showing: Showing, error: Surfaced) -> bool:
     )
     broke = (record.did == "failed" for record in history.of(Store) if record.n < error.n)
     gone = (record.did not in ("started", "stopped", "killed") for record in history.of(Server) if record.n < error.n)
-    return any(refused) or any(heads) or any(broke) or any(gone)
+    return any(refused) or any(heads) or any(broke) or any(gone) or _another_protocol(reading, showing, error)
+
+
+def _another_protocol(reading: Reading, showing: Showing, error: Surfaced) -> bool:
+    """Whether what answered the last attaches was not the protocol's."""
+    row = 0
+    told: list[Head | ResumeOk] = [*reading.of(Head, showing), *reading.of(ResumeOk, showing)]
+    for record in sorted(told, key=lambda each: each.n):
+        if record.n > error.n:
+            break
+        if isinstance(record, ResumeOk):
+            row = 0
+        elif record.route == "stream" and record.status == 200 and record.media.partition(";")[0] != STREAM:
+            row += 1
+    return row >= FOREIGN
 
 
 def _for_ever(reading: Reading, showing: Showing) -> Iterator[Invalid]:

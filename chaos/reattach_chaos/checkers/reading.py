@@ -63,8 +63,8 @@ class Log:
         """Return the place of an event by its own id or its SSE id; None where the log has none of that name."""
         return None if name is None else self._places.get(name)
 
-    def place_by(self, name: str, begun: Mapping[str, int], n: int) -> int | None:
-        """Return the place of an event as it was at record `n`: a log that took another's place may hold some of its events.
+    def places(self, name: str, begun: Mapping[str, int], n: int) -> list[int]:
+        """Return the places of an event that there were at record `n`: a log that took another's may hold some of its events.
 
         Args:
             name: By its own id or its SSE id.
@@ -72,7 +72,8 @@ class Log:
             n: The record's number.
         """
         known = [place for place in self._ids.get(name, ()) if begun.get(self.events[place].epoch, n) <= n]
-        return known[-1] if known else self.place(name)
+        only = self.place(name)
+        return known or ([] if only is None else [only])
 
     def same_number(self, place: int) -> list[int]:
         """Return the earlier places whose number was given again to the event of this place, after a lost tail."""
@@ -227,10 +228,25 @@ class Reading:
 
     def _show(self, record: Delivered) -> None:
         showing = self.showing(record.who, self.run(record))
-        place = showing.log.place_by(record.id, self._begun, record.n)
+        place = self._meant(showing, record)
         showing.shown.append((record, place))
         if place is not None:
             showing.first.setdefault(place, record)
+
+    def _meant(self, showing: Showing, record: Delivered) -> int | None:
+        """Return the place of what a client showed.
+
+        An event of two logs is of the later one once a gap has said that the stream goes on in it. Where none was told, it is of
+        the first whose event had come and was not shown yet: a client may still show what it had before the log changed.
+        """
+        places = showing.log.places(record.id, self._begun, record.n)
+        if len(places) < 2:
+            return places[0] if places else None
+        gaps = [each for each in self.of(Surfaced, showing) if each.what == "gap" and each.n < record.n]
+        behind = [place for place in places if all(showing.goes_on(gap, place) for gap in gaps)]
+        came = [place for place in places if any(each.n < record.n for each in self.came(showing, place))]
+        left = [place for place in behind or places if place in came] or behind or places
+        return next((place for place in left if place not in showing.first), left[-1])
 
 
 def code(error: Surfaced) -> str:

@@ -85,6 +85,18 @@ def test_what_passes_stays_what_passes(nothing):
     assert wrong(says(no_give_up, LOST, nothing, at(300, error())))[0] == "gave up"
 
 
+def test_what_is_another_protocol_three_times_in_a_row_is_for_a_person():
+    """A login page: twice may pass, and an attach in between begins anew."""
+    page = Head(route="stream", status=200, media="text/html")
+    events = Head(route="stream", status=200, media="text/event-stream")
+    assert holds(says(no_give_up, LOST, page, page, page, at(300, error())))
+    assert wrong(says(no_give_up, LOST, page, page, at(300, error())))[0] == "gave up"
+    assert wrong(says(no_give_up, LOST, page, page, events, streams(), page, at(300, error())))[0] == "gave up"
+    assert wrong(says(no_give_up, LOST, page, page, at(300, error()), page))[0] == "gave up"
+    status = Head(route="status", status=200, media="text/html")
+    assert wrong(says(no_give_up, LOST, page, page, status, at(300, error())))[0] == "gave up"
+
+
 def test_an_end_a_gap_or_a_silent_exit_is_not_giving_up():
     """The first is right, the others are other laws'."""
     assert holds(says(no_give_up, LOST, finished(), error()))
