@@ -24,7 +24,8 @@ MOST_DRAWN = 4_000
 """Schedules are drawn until so many can be played, or so many were looked at."""
 LONGEST_STORM = 4
 SILENT = (Fault.STALL, Fault.HALF_OPEN)
-"""They cost a client's read limit each, and come twice at most."""
+MOST_SILENCES = 2
+"""They cost a client's read limit each, 10 s behind a head; so many come in a case."""
 SIM_CASES = 2_000
 """So many are drawn; those are counted whose faults all came."""
 
@@ -133,8 +134,13 @@ def _bounded(schedule: Schedule) -> tuple[Planned, ...]:
     Where a log changes behind an event the stream is cut there, since all that follows was sent before.
     """
     faults: list[Planned] = []
+    silences = MOST_SILENCES
     for each in schedule.faults:
-        faults.append(replace(each, times=min(each.times, 2 if each.fault in SILENT else LONGEST_STORM)))
+        times = min(each.times, silences if each.fault in SILENT else LONGEST_STORM)
+        if not times:
+            continue
+        silences -= times if each.fault in SILENT else 0
+        faults.append(replace(each, times=times))
         if each.fault in LOG_FAULTS and each.route == "stream" and each.at.place in (Place.AFTER_EVENT, Place.IDLE):
             faults.append(Planned(fault=Fault.FIN, at=each.at, nth=each.nth))
     return tuple(faults)

@@ -78,3 +78,11 @@ def test_a_change_of_the_log_is_asked_for_by_its_name_alone():
     wanted = Wanted(faults=(Fault.EXPIRE,))
     chosen = choose(wanted, SESSION, OWN, "follow", "session").schedules
     assert [each.faults[0].fault for each in chosen] == [Fault.EXPIRE, Fault.EXPIRE]
+
+
+def test_a_case_of_the_soak_is_silent_twice_at_most():
+    """A client that waits for an answer does so for ten seconds each time."""
+    schedules = choose(Wanted(sample="soak", seed=11), SESSION, OWN, "follow", "session").schedules
+    silent = (Fault.STALL, Fault.HALF_OPEN)
+    times = {sum(each.times for each in schedule.faults if each.fault in silent) for schedule in schedules}
+    assert times == {0, 1, 2}
