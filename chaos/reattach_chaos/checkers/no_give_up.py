@@ -1,7 +1,8 @@
 """I15, no give-up: what passes never ends the watch before its budget; what is permanent is not tried for ever.
 
 Passing are lost connections, stalls, refused connections, 408, 425, 429, 5xx, and other content twice. Permanent are 400, 403, 404,
-409, 410, a 401 that comes again with a new token, and other content (a login page) for the third time without an attach. A client that says nothing and leaves is I1's, if it lost something by it.
+409, 410, a 401 that comes again with a new token, and other content (a login page) for the third time without an attach. A client
+that says nothing and leaves is I1's, if it lost something by it.
 """
 
 from collections.abc import Iterator

@@ -26,6 +26,16 @@ def test_every_byte_is_survived_with_fin_and_with_rst(tmp_path, monkeypatch, cap
     assert verdict["cases"] == verdict["fired"] == verdict["valid"] == len(cases) > 10_000
 
 
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", [11, 12])
+def test_random_cases_are_survived(tmp_path, monkeypatch, capsys, seed):
+    """Five hundred drawn ones; those count whose faults all came, and few do not."""
+    monkeypatch.chdir(tmp_path)
+    verdict, cases = run(capsys, "--sample", "soak", "--seed", str(seed))
+    assert verdict["exit"] == 0, verdict["sentence"]
+    assert verdict["cases"] == verdict["fired"] == verdict["valid"] == len(cases) > 400
+
+
 @pytest.mark.timeout(900)
 def test_how_many_cases_are_played_at_a_time_changes_no_verdict(tmp_path, monkeypatch, capsys):
     """The quick sample, with few and with many side by side."""
