@@ -105,7 +105,7 @@ def _add_stage(parser: argparse.ArgumentParser) -> None:
         "--backend",
         choices=("auto", "embedded", "toxiproxy"),
         default="auto",
-        help="which Toxiproxy cuts; auto: the real one where there is one (default)",
+        help="which Toxiproxy cuts; auto: the real one where there is one, but for what the embedded one found (default)",
     )
     parser.add_argument("--toxiproxy", default="", metavar="URL", help="a Toxiproxy that runs")
     parser.add_argument(

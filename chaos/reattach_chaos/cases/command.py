@@ -27,6 +27,7 @@ from reattach_chaos.cases.folder import Folder, NoSuchCase, Saved, find, newest_
 from reattach_chaos.cases.progress import Progress
 from reattach_chaos.cases.recipe import SESSION, bill_of, played_with
 from reattach_chaos.cases.sample import Wanted, choose
+from reattach_chaos.cases.second_opinion import second_opinion
 from reattach_chaos.cases.theatre import Bill, Theatre, theatre
 from reattach_chaos.checkers import EXIT_CODES, Coverage, RunVerdict, Tally, coverage
 from reattach_chaos.demo.child import ChildFailed
@@ -132,7 +133,7 @@ async def _run(options: Options) -> int:
         cuts = await every_byte(stage, bill, scenario) if options.wanted.sample == "full" else None
         chosen = choose(options.wanted, stage.session, stage.client, bill.mode, scenario, cuts, own=not bill.target)
         folder = Folder(options.out) if options.out else of_seed(options.bill.seed)
-        told = [played_with(each, stage.client.name, options.bill) for each in chosen.schedules]
+        told = [played_with(each, stage.client.name, options.bill, stage.backend) for each in chosen.schedules]
         progress = Progress(len(told), None if options.quiet else sys.stderr)
         tally, kept = Tally(), Counter[str]()
 
@@ -176,10 +177,12 @@ async def _run(options: Options) -> int:
 async def _replay(found: Saved, word: str, options: Options) -> int:
     began = time.strftime("%Y-%m-%d %H:%M:%S")
     begun = time.monotonic()
+    seen = await asyncio.to_thread(found.history)
     async with theatre(options.bill) as stage:
         _check(found.schedule, stage, options)
-        case = await stage.player.play(played_with(found.schedule, stage.client.name, options.bill))
-        suite = _suite((case,), coverage([case.history]), options, stage, time.monotonic() - begun, began, 1, [])
+        case = await stage.player.play(played_with(found.schedule, stage.client.name, options.bill, stage.backend))
+        notes = [told] if (told := second_opinion(found, seen, case, stage.backend)) else []
+        suite = _suite((case,), coverage([case.history]), options, stage, time.monotonic() - begun, began, 1, notes)
         suite = replace(suite, again=_again(word) if case.verdict.word != "valid" else "")
     _tell(suite, "", options)
     return suite.verdict.exit_code
@@ -189,7 +192,7 @@ async def _shrink(found: Saved, options: Options) -> int:
     """Play smaller and smaller schedules."""
     async with theatre(options.bill) as stage:
         _check(found.schedule, stage, options)
-        case = await stage.player.play(played_with(found.schedule, stage.client.name, options.bill))
+        case = await stage.player.play(played_with(found.schedule, stage.client.name, options.bill, stage.backend))
         if not case.verdict.broken:
             return _tell_shrunk(case, f"it does not fail any more: {case.verdict.sentence()}", options)
         smallest = await _smallest(case, stage, options)
@@ -321,9 +324,11 @@ def _tell(suite: Suite, page: str, options: Options) -> None:
         "fired": suite.all_fired(),
         **{word: verdict.count(word) for word in ("valid", "invalid", "unknown")},
         "seed": suite.seed,
+        "backend": suite.backend,
         "seconds": round(suite.seconds, 1),
         "page": page,
         "again": suite.again,
+        "notes": list(suite.notes),
         "exit": verdict.exit_code,
     }
     _out(json.dumps(facts))

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from reattach_chaos.history import write_history
+from reattach_chaos.history import History, HistoryError, read_history, write_history
 from reattach_chaos.report import Played, Suite, as_json, as_page
 from reattach_chaos.schedules import Schedule, ScheduleError, dumps, loads
 
@@ -27,6 +27,13 @@ class Saved:
 
     path: Path
     schedule: Schedule
+
+    def history(self) -> History | None:
+        """Return what was seen when it was saved; None where that file is gone, or cannot be read."""
+        try:
+            return read_history(self.path.with_name(f"{self.path.stem}{_HISTORY}"))
+        except (OSError, HistoryError):
+            return None
 
 
 class Folder:

@@ -9,11 +9,13 @@ from reattach_chaos.schedules import Schedule, ScheduleError
 
 SESSION = "session"
 """What a schedule calls the session of three runs that is played where no scenario is named."""
+BACKEND = "backend"
+"""Among the versions: on which Toxiproxy it was played."""
 CLIENT_SETTINGS, SERVER_SETTINGS = frozenset({"client", "mode"}), frozenset({"target", "mutant", "scenario"})
 
 
-def played_with(schedule: Schedule, client_name: str, bill: Bill) -> Schedule:
-    """Return the schedule with all that plays it again."""
+def played_with(schedule: Schedule, client_name: str, bill: Bill, backend: str) -> Schedule:
+    """Return the schedule with all that plays it again; `backend`: on which Toxiproxy, as it turned out."""
     settings = {"target": bill.target, "mutant": bill.wrong, "scenario": bill.scenario}
     server = {name: value for name, value in settings.items() if value}
     client = {"client": client_name, "mode": SIMULATED if bill.simulated else bill.mode}
@@ -22,12 +24,14 @@ def played_with(schedule: Schedule, client_name: str, bill: Bill) -> Schedule:
         seed=schedule.seed if bill.simulated else bill.seed,
         client={**schedule.client, **client},
         server={**schedule.server, **server},
-        versions={"reattach": version("reattach")},
+        versions={"reattach": version("reattach"), BACKEND: backend},
     )
 
 
 def bill_of(schedule: Schedule, given: Bill) -> Bill:
     """Return what a saved case was played with; what is given on the command line goes before it.
+
+    A case that was found on the embedded Toxiproxy is played on it, one that was found on the real one where that is to be had.
 
     Raises:
         ScheduleError: It asks for what is not done on sockets: half an order obeyed would be another case.
@@ -47,8 +51,10 @@ def bill_of(schedule: Schedule, given: Bill) -> Bill:
         scenario = schedule.scenario
     name = str(client.get("client", "reattach"))
     mutant = name.removeprefix("mutant ") if name.startswith("mutant ") else ""
+    on_ours = schedule.versions.get(BACKEND) == "embedded" and given.backend == "auto" and not given.toxiproxy
     return replace(
         given,
+        backend="embedded" if on_ours else given.backend,
         client=given.client or ("" if name == "reattach" or mutant else name),
         mutant=given.mutant or mutant,
         mode="start" if client.get("mode") == "start" else given.mode,
