@@ -73,6 +73,11 @@ def _objection(planned: Planned, session: Session, client: Client, mode: Mode, *
             return f"{planned.fault.traits.words}: done at a stream's places only"
         if mode == "start" and planned.at.event is None:
             return "which run a client starts is not known before it asks for its stream"
+    elif planned.fault is Fault.SERVER_RESTART:
+        if not own:
+            return f"{planned.fault.traits.words}: done to a server of ours only"
+        if planned.route is None:
+            return "a server's own steps are not seen from outside"
     elif planned.fault.traits.actor == "runner" or planned.route is None:
         return f"{planned.fault.traits.words}: not done on sockets"
     elif planned.fault is Fault.OTHER_INSTANCE:

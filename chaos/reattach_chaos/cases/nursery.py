@@ -33,6 +33,7 @@ MODULES = (
     "reattach_chaos.cases.lister",
     "reattach_chaos.mutants.__main__",
     "reattach_chaos.cases.worker",
+    "reattach_chaos.cases.server",
 )
 SIGNALS = {b"term\n": signal.SIGTERM, b"kill\n": signal.SIGKILL}
 

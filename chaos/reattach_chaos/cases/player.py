@@ -9,8 +9,8 @@ Every wait has an end. What goes wrong with the stage itself makes a case unknow
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,8 +19,10 @@ import httpx
 
 from reattach_chaos.cases.client import Client, Errand, Mode
 from reattach_chaos.cases.control import SETTLED, Control, Event, ServerTrouble
+from reattach_chaos.cases.deeds import Deeds
 from reattach_chaos.cases.errands import Part, parts_of
-from reattach_chaos.cases.log_faults import LOG_FAULTS, LogFaults
+from reattach_chaos.cases.log_faults import LOG_FAULTS
+from reattach_chaos.cases.own_server import OwnServer, Recipe, begun, needs_own
 from reattach_chaos.cases.running import Running
 from reattach_chaos.cases.session import SETTLE_S, Session, as_text, made
 from reattach_chaos.cases.terms import FLOOR_MS, GIVE_UP_MS, Terms
@@ -52,6 +54,7 @@ class Stage:
         terms: What it is held to.
         token: Returns a case's token.
         actuator: Returns who ends a case's connections.
+        recipe: How a server for one case alone is made; None: the server is none of ours.
         sessions: Others that are played, by the scenario that a schedule names.
     """
 
@@ -64,6 +67,7 @@ class Stage:
     terms: Terms
     token: Callable[[], str]
     actuator: Callable[[], AbstractAsyncContextManager[Actuator]]
+    recipe: Recipe | None = None
     sessions: dict[str, Session] = field(default_factory=dict)
 
     def session_of(self, schedule: Schedule) -> Session:
@@ -71,6 +75,23 @@ class Stage:
         return (
             self.sessions.get(schedule.scenario, self.session) if isinstance(schedule.scenario, str) else self.session
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The server of a case.
+
+    Attributes:
+        url: Its address.
+        admin_url: Of one of ours.
+        before: The number of the last run that was on it before.
+        own: It is this case's alone.
+    """
+
+    url: str
+    admin_url: str | None
+    before: int
+    own: OwnServer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +148,25 @@ class Player:
         return Control(self.stage.http, self.stage.url, token, self.stage.admin_url)
 
     async def _play(self, schedule: Schedule, recorder: Recorder, folder: Path, notes: list[Boundary] | None) -> None:
+        async with self._served(schedule, folder) as served:
+            await self._play_on(served, schedule, recorder, folder, notes)
+
+    @asynccontextmanager
+    async def _served(self, schedule: Schedule, folder: Path) -> AsyncIterator[Served]:
+        """Give a case its server: everybody's, or one of its own."""
+        stage = self.stage
+        if stage.recipe is None or not needs_own(schedule):
+            yield Served(stage.url, stage.admin_url, self._number)
+            return
+        async with begun(stage.recipe, schedule, folder) as own:
+            yield Served(own.url, own.admin_url, 0, own)
+
+    async def _play_on(
+        self, served: Served, schedule: Schedule, recorder: Recorder, folder: Path, notes: list[Boundary] | None
+    ) -> None:
         stage, session = self.stage, self.stage.session_of(schedule)
-        token, before = stage.token(), self._number
-        control = self.control(token)
+        token = stage.token()
+        control = Control(stage.http, served.url, token, served.admin_url)
         parts = parts_of(schedule, session, stage.mode)
         recorder.record(self._case(schedule, session, parts))
         for number, planned in enumerate(schedule.faults, 1):
@@ -147,10 +184,11 @@ class Player:
         chains = [
             await self._made(control, session, part, f"{schedule.id}-{place}") for place, part in enumerate(parts)
         ]
-        log_faults = LogFaults(control, recorder, SETTLE_S)
-        upstream = urlsplit(stage.url)
+        deeds = Deeds(control, recorder, served.own)
+        upstream = urlsplit(served.url)
         address = (upstream.hostname or "127.0.0.1", upstream.port or 80)
         async with (
+            deeds,
             stage.actuator() as actuator,
             Gate(
                 address,
@@ -158,14 +196,14 @@ class Player:
                 recorder,
                 actuator,
                 shape=session.shape,
-                perform=log_faults.perform,
+                perform=deeds.perform,
                 notes=notes is not None,
             ) as gate,
         ):
             running = Running(stage.client, recorder, gate, schedule, stage.terms.timeout_s)
             names = names_of(chains, schedule)
             gate.name_runs(*names)
-            log_faults.name_runs(*names)
+            deeds.meet(gate, *names)
             for place, chain in enumerate(chains):
                 state = (
                     folder / f"state-{place}"
@@ -176,7 +214,8 @@ class Player:
                     break
             if notes is not None:
                 notes += gate.boundaries
-        await self._read(control, recorder, session, chains, before, log_faults)
+            await deeds.over()
+        await self._read(control, recorder, session, chains, served, deeds)
 
     def _case(self, schedule: Schedule, session: Session, parts: list[Part]) -> Case:
         terms = self.stage.terms
@@ -235,13 +274,15 @@ class Player:
         recorder: Recorder,
         session: Session,
         chains: list[Chain],
-        before: int,
-        log_faults: LogFaults,
+        served: Served,
+        deeds: Deeds,
     ) -> None:
         """Read what is true, now that all is over."""
-        counted = await control.runs_since(before)
+        counted = await control.runs_since(served.before)
         if counted is not None:
-            found, self._number = counted[0], max(self._number, counted[1])
+            found = counted[0]
+            if served.own is None:
+                self._number = max(self._number, counted[1])
             for run, key in found:
                 recorder.record(Created(run=run, key=key, who="control"))
         else:
@@ -252,7 +293,7 @@ class Player:
         events = calls = 0
         for run in shown:
             ended = await control.settled(run, SETTLE_S)
-            ever, log = await log_faults.all_of(run)
+            ever, log = await deeds.all_of(run)
             done = await control.effects(run)
             self._tell(recorder, run, ended["status"], ever, done)
             events += len(log)

@@ -41,8 +41,6 @@ def _never(planned: Planned, session: Session) -> str:
     place, route = planned.at.place, planned.route
     if place in _LIVE:
         return "the runs have settled before they are followed: nothing comes live, and no heartbeat"
-    if place is Place.IN_LINE_END:
-        return "this server's lines end with one character"
     if route == "create" and planned.at.run > 1:
         return "a client starts one run"
     if route == "cancel" and place is Place.IN_REQUEST_BODY:

@@ -17,6 +17,7 @@ from reattach_chaos.cases.reach import unreached
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at, pairwise, quick, sim, soak
 from reattach_chaos.schedules.quick import before
+from reattach_chaos.schedules.schedule import ROUTES
 
 SampleName: TypeAlias = Literal["quick", "full", "soak", "sim"]
 SOAK_CASES = 500
@@ -111,11 +112,13 @@ def _drawn(wanted: Wanted, session: Session, client: Client, scenario: str) -> I
             if client.marks:
                 yield from log_changes(session, wanted.seed, scenario)
                 yield from second_clients(session, wanted.seed, scenario)
+                yield from restarts(session, wanted.seed, scenario)
         case "full":
             yield from quick(shape, seed=wanted.seed, scenario=scenario)
             if client.marks:
                 yield from log_changes(session, wanted.seed, scenario)
                 yield from second_clients(session, wanted.seed, scenario)
+                yield from restarts(session, wanted.seed, scenario)
             for schedule in pairwise(shape, seed=wanted.seed, scenario=scenario):
                 faults = _bounded(schedule)
                 yield schedule if faults == schedule.faults else schedule.with_faults(faults)
@@ -171,6 +174,22 @@ def second_clients(session: Session, seed: int, scenario: str) -> Iterator[Sched
         for event in sorted({1, len(each.events) - 2} & set(range(1, len(each.events)))):
             second = Planned(fault=Fault.SECOND_CLIENT, at=at(Place.DELIVERED, event, run=run), route=None)
             yield empty.with_faults((Planned(fault=Fault.STALL, at=at(Place.AFTER_EVENT, event, run=run)), second))
+
+
+def restarts(session: Session, seed: int, scenario: str) -> Iterator[Schedule]:
+    """Yield a handful of cases in which the server is killed, or ends in order, and comes again a little later."""
+    empty = Schedule(id="no-fault", seed=seed, scenario=scenario)
+    last = len(session.runs[0].events)
+    kill, term = {"signal": "kill", "down_ms": 100}, {"signal": "term", "down_ms": 100}
+    places = [(at(Place.AFTER_EVENT, event), kill if event % 2 else term) for event in range(1, min(last, 4))]
+    places += [(at(Place.AFTER_REQUEST), kill), (at(Place.CONNECTING), term), (at(Place.AFTER_TERMINAL), kill)]
+    for place, settings in places:
+        yield empty.with_faults((Planned(fault=Fault.SERVER_RESTART, at=place, settings=settings),))
+    for route, settings in ((ROUTES[0], kill), (ROUTES[-1], term)):
+        lost = Planned(fault=Fault.SERVER_RESTART, at=at(Place.AFTER_REQUEST), route=route, settings=settings)
+        yield empty.with_faults((lost,))
+    again = Planned(fault=Fault.SERVER_RESTART, at=at(Place.IN_BACKOFF), nth=2, settings=kill)
+    yield empty.with_faults((before(2), again))
 
 
 def _kills(wanted: Wanted, session: Session, scenario: str) -> Iterator[Schedule]:

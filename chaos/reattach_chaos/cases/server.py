@@ -1,9 +1,10 @@
 """Our own server under all cases of a run: the reference server in a process of its own, deterministic, on free loopback ports.
 
-`python -m reattach_chaos.cases.server --heartbeat-ms N --seed N --default NAME [--mutant ID] [SCENARIO-FILE…]`. First line on
-stdout: `{"kind": "serving", "url": …, "admin_url": …}`. The ordinary server, or a wrong one, but for two things: its heartbeat is
-short, since a stall costs several of them, and every token is good and a principal of its own, so that cases played side by
-side never see each other's runs. It ends on SIGTERM and with its stdin.
+`python -m reattach_chaos.cases.server --heartbeat-ms N --seed N --default NAME [--mutant ID] [SCENARIO-FILE…]`; for one case alone
+(`own_server.py`) with `--log FILE --port N --admin-port N --born`, and `--line-end` where that is asked for. First line on stdout:
+`{"kind": "serving", "url": …, "admin_url": …}`. The ordinary server, or a wrong one, but for two things: its heartbeat is short,
+since a stall costs several of them, and every token is good and a principal of its own, so that cases played side by side never
+see each other's runs. It ends on SIGTERM and with its stdin; one that a nursery bore, with that.
 """
 
 import argparse
@@ -13,13 +14,17 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from reattach_mockserver.admin.app import AdminApplication
 from reattach_mockserver.app import Application, create_app
 from reattach_mockserver.bearer import Caller, Tokens, digest
 from reattach_mockserver.host import Admin, bind, host, url_of
 from reattach_mockserver.library import Library
+from reattach_mockserver.logs.memory import MemoryLog
+from reattach_mockserver.logs.sqlite import SqliteLog
 from reattach_mockserver.mutants.registry import server_mutant
 from reattach_mockserver.scenarios.parse import load_script
 from reattach_mockserver.settings import Limits, Settings
@@ -39,30 +44,36 @@ def principal_of(token: str) -> str:
     return f"case-{digest(token)[:24]}"
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Serve until told to end; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m reattach_chaos.cases.server")
     parser.add_argument("--heartbeat-ms", required=True, type=int)
     parser.add_argument("--seed", required=True, type=int)
     parser.add_argument("--default", required=True, help="the scenario of an input that names none")
     parser.add_argument("--mutant", default="", help="be wrong on purpose")
+    parser.add_argument("--log", type=Path, help="keep it there; without it runs are forgotten with the process")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--admin-port", type=int, default=0)
+    parser.add_argument("--line-end", choices=("lf", "crlf"), default="lf")
+    parser.add_argument("--born", action="store_true", help="a nursery watches over it: its stdin says nothing")
     parser.add_argument("files", nargs="*")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     application = server_mutant(args.mutant) if args.mutant else create_app
     settings = Settings(
         scripts=Library({script.name: script for script in map(load_script, args.files)}),
         default=args.default,
-        limits=Limits(heartbeat_ms=args.heartbeat_ms),
+        log=MemoryLog() if args.log is None else SqliteLog(args.log),
+        limits=Limits(heartbeat_ms=args.heartbeat_ms, line_end=args.line_end),
         tokens=EveryToken({}),
         deterministic=True,
         seed=args.seed,
     )
-    with bind("127.0.0.1", 0) as listener, bind("127.0.0.1", 0) as admin:
-        asyncio.run(_serve(application(settings), listener, admin))
+    with bind("127.0.0.1", args.port) as listener, bind("127.0.0.1", args.admin_port) as admin:
+        asyncio.run(_serve(application(settings), listener, admin, born=args.born))
     return 0
 
 
-async def _serve(app: Application, listener: socket.socket, beside: socket.socket) -> None:
+async def _serve(app: Application, listener: socket.socket, beside: socket.socket, *, born: bool) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
@@ -78,7 +89,8 @@ async def _serve(app: Application, listener: socket.socket, beside: socket.socke
         sys.stdout.write(json.dumps(told) + "\n")
         sys.stdout.flush()
 
-    loop.add_reader(stdin, heard)
+    if not born:
+        loop.add_reader(stdin, heard)
     await host(app, listener, stop, ready, admin=Admin(AdminApplication(app), beside))
 
 

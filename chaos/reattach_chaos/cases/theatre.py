@@ -20,6 +20,8 @@ import httpx
 from reattach_chaos.cases.backend import Backend
 from reattach_chaos.cases.client import Client, CommandClient, Mode, MutantClient, OwnClient
 from reattach_chaos.cases.control import Control
+from reattach_chaos.cases.own_server import MODULE as SERVER
+from reattach_chaos.cases.own_server import Recipe
 from reattach_chaos.cases.player import Player, Stage
 from reattach_chaos.cases.session import DEFAULT, Session, clean_pass, input_of
 from reattach_chaos.cases.simulated import SimulatedPlayer, simulation
@@ -98,7 +100,7 @@ async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
         nursery = folder / "nursery"
         backend = await stack.enter_async_context(Backend(bill.backend, bill.toxiproxy, bill.seed))
         starting = [_server(bill, folder, stack)]
-        if not bill.client:
+        if not (bill.client and bill.target):
             starting.append(_nursery(nursery, folder, stack))
         url, admin_url = (await asyncio.gather(*starting))[0]
         warden = await _warden(folder, stack) if bill.client else None
@@ -125,6 +127,7 @@ async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
             ),
             token=lambda: secrets.token_hex(16) if own else given,
             actuator=backend.actuator,
+            recipe=Recipe(nursery, tuple(_server_words(bill))) if own else None,
         )
         yield Theatre(Player(stage), session, client, url, backend.name)
 
@@ -132,16 +135,16 @@ async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
 async def _server(bill: Bill, folder: Path, stack: AsyncExitStack) -> tuple[str, str | None]:
     if bill.target:
         return bill.target, None
-    files = [bill.scenario] if bill.scenario and bill.scenario not in READY else []
-    server = await Child.spawn(
-        "server", "reattach_chaos.cases.server",
-        "--heartbeat-ms", f"{HEARTBEAT_MS:.0f}", "--seed", str(bill.seed), "--default", _names(bill)[0],
-        *(["--mutant", bill.wrong] if bill.wrong else []), *files,
-        folder=folder,
-    )  # fmt: skip
+    server = await Child.spawn("server", SERVER, *_server_words(bill), folder=folder)
     stack.push_async_callback(server.end)
     told = await server.first_line(START_S)
     return str(told["url"]), str(told["admin_url"])
+
+
+def _server_words(bill: Bill) -> list[str]:
+    files = [bill.scenario] if bill.scenario and bill.scenario not in READY else []
+    words = ["--heartbeat-ms", f"{HEARTBEAT_MS:.0f}", "--seed", str(bill.seed), "--default", _names(bill)[0]]
+    return [*words, *(["--mutant", bill.wrong] if bill.wrong else []), *files]
 
 
 async def _nursery(path: Path, folder: Path, stack: AsyncExitStack) -> tuple[str, str | None]:

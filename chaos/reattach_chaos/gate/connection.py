@@ -13,6 +13,11 @@ from reattach_chaos.gate.upward import Upward
 async def serve(setting: Setting, tap: Tap, client: Ends, *, planned: bool) -> None:
     """Relay one connection until one side ends or it is cut; both sides are closed then."""
     link = Link(setting, tap, client, _relay_down, planned=planned)
+    if setting.away:
+        # Nobody listens: no request is read, and none is counted.
+        tap.connect(None, ok=False)
+        sockets.rst(link.to_client)
+        return
     tap.connect(None)
     if not setting.ready.is_set():
         await setting.ready.wait()

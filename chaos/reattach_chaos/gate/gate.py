@@ -92,6 +92,10 @@ class Gate:
         """Where the client under test finds the server: `http://host:port`."""
         return self._urls[CLIENT]
 
+    def away(self, is_away: bool) -> None:
+        """Say that the server is away by plan, or that it is back: who comes meanwhile is turned off, which is no trouble."""
+        self._setting.away = is_away
+
     @property
     def fired(self) -> Counter[int]:
         """How often each fault was done, by its number in the schedule."""

@@ -55,6 +55,7 @@ class Setting:
         boundaries: Where the places of streams are noted; None: nowhere.
         prefixes: Fault number → the digest that the answer's bytes before its place must have.
         shut: Closes the gate's port for so many seconds.
+        away: The server is away by plan.
     """
 
     cuts: Cuts
@@ -66,6 +67,7 @@ class Setting:
     boundaries: list[Boundary] | None = None
     prefixes: Mapping[int, str] = field(default_factory=dict)
     ready: asyncio.Event = field(default_factory=_ready)
+    away: bool = False
 
 
 class Link:
@@ -132,7 +134,8 @@ class Link:
             async with asyncio.timeout(CONNECT_S):
                 ends = await asyncio.open_connection(*self.setting.instances[self.wanted], limit=READ_BYTES)
         except (OSError, TimeoutError) as error:
-            self.tap.trouble(f"no server: {type(error).__name__}: {error}")
+            if not self.setting.away:
+                self.tap.trouble(f"no server: {type(error).__name__}: {error}")
             self.end("server", "rst")
             sockets.rst(self.to_client)
             raise Over from error

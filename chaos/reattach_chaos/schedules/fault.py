@@ -88,7 +88,7 @@ TRAITS = {
     Fault.DUPLICATE: Traits(actor="gate", words="a span twice", settings=("events",)),
     Fault.BROKEN_CHUNK: Traits(actor="gate", cuts=True, words="broken chunk size"),
     Fault.OTHER_INSTANCE: Traits(actor="gate", words="another instance"),
-    Fault.SERVER_RESTART: Traits(actor="runner", cuts=True, words="server restarted", settings=("signal",)),
+    Fault.SERVER_RESTART: Traits(actor="runner", cuts=True, words="server restarted", settings=("signal", "down_ms")),
     Fault.NEW_EPOCH: Traits(actor="runner", words="the log replaced", settings=("keep",)),
     Fault.KILL: Traits(actor="runner", words="client killed"),
     Fault.STORE_FAILURE: Traits(actor="runner", words="store failed", settings=("lag_ms",)),

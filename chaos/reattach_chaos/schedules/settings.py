@@ -5,6 +5,9 @@ from typing import Any
 
 from reattach_chaos.schedules.fault import Fault
 
+DOWN_MS = 1_000
+"""So long a restarted server is away where nothing else is planned."""
+
 USUAL: dict[Fault, dict[str, Any]] = {
     Fault.LATENCY: {"delay_ms": 20},
     Fault.TRICKLE: {"bytes": 1, "delay_ms": 0},

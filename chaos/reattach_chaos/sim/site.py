@@ -13,14 +13,13 @@ from reattach.testing.acting import body_of, resolve
 from reattach_chaos.history import Created, Logged, Server, Status, content_sha256
 from reattach_chaos.schedules.fault import Fault
 from reattach_chaos.schedules.place import Place
+from reattach_chaos.schedules.settings import DOWN_MS
 from reattach_chaos.sim.clock import SimClock
 from reattach_chaos.sim.plans import Plan, Plans
 from reattach_chaos.sim.runs import STORY, SimRun, Step, script
 from reattach_chaos.sim.scribe import Scribe
 from reattach_chaos.sim.stream import SimStream
 
-DOWN_S = 1.0
-"""So long a restarted server is away."""
 _SETTLES = {"run.completed": "completed", "run.failed": "failed", "run.paused": "requires_action"}
 
 
@@ -143,7 +142,7 @@ class Site:
         """Go down, with or without a word, and come back."""
         kill = plan.planned.settings.get("signal", "kill") == "kill"
         self._scribe.write(Server, who="server", did="killed" if kill else "stopped")
-        self._down_until = self._clock.now() + DOWN_S
+        self._down_until = self._clock.now() + float(plan.planned.settings.get("down_ms", DOWN_MS)) / 1000
         self._end_streams(None, None if kill else "draining")
         self._clock.call_at(self._down_until, self._up)
 

@@ -29,7 +29,6 @@ def stream(place, event=None, fault=Fault.FIN, **rest):
     [
         ([stream(Place.IN_COMMENT)], "nothing comes live"),
         ([stream(Place.BEFORE_LIVE)], "nothing comes live"),
-        ([stream(Place.IN_LINE_END, 1)], "lines end with one character"),
         ([stream(Place.IN_CHARACTER, 1, width=4)], "no such character"),
         ([of("create", run=2)], "starts one run"),
         ([of("create", fault=Fault.UNAUTHORIZED, times=2)], "refused for good"),

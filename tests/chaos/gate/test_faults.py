@@ -7,7 +7,7 @@ import time
 import pytest
 
 from gate_stage import GET, POST, body, framed, planned, stage
-from reattach_chaos.history import Head, Received
+from reattach_chaos.history import Connect, Head, Received, Request
 
 pytestmark = [pytest.mark.anyio]
 ANSWER = framed(body())
@@ -205,10 +205,27 @@ async def test_what_is_the_runner_s_is_done_by_the_runner_while_the_gate_holds()
         await asyncio.sleep(0)
         seen.append(len(played.of(Received)))
 
-    async with stage(ANSWER, planned("server-restart", "after-event", 2), closes=True, perform=perform) as played:
+    async with stage(ANSWER, planned("expire", "after-event", 2), closes=True, perform=perform) as played:
         assert (await played.ask()).data == ANSWER
     assert seen == [2]
-    assert [record.fault for record in played.fired] == ["server-restart"]
+    assert [record.fault for record in played.fired] == ["expire"]
+
+
+async def test_a_server_that_was_restarted_ends_its_connections():
+    """What it had sent before is with it; while it is away a connection is turned off, and its request is not counted."""
+
+    async def perform(fault, exchange) -> None:
+        played.gate.away(True)
+
+    async with stage(ANSWER, planned("server-restart", "after-event", 2), closes=True, perform=perform) as played:
+        heard = await played.ask()
+        assert heard.data == ANSWER[: ANSWER.index(b"\n\n", ANSWER.index(b"e1.2")) + 2]
+        assert (await played.ask()).data == b""
+        played.gate.away(False)
+        assert (await played.ask()).data == ANSWER
+    assert [record.ok for record in played.of(Connect)] == [True, False, True]
+    assert [record.nth for record in played.of(Request)] == [1, 2]
+    assert played.gate.troubles == []
 
 
 async def test_without_a_runner_its_faults_are_missed():

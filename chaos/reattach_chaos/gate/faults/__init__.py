@@ -73,3 +73,5 @@ async def strike(blow: Blow) -> None:
         raise Impossible("nobody is there who does it")
     blow.tell()
     await perform(blow.planned, blow.exchange)
+    if blow.planned.fault.traits.cuts:
+        await blow.hang_up("server")  # whatever it had sent before is with it

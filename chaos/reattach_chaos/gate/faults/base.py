@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from reattach_chaos.gate.cuts import Exchange
 from reattach_chaos.schedules import Planned
@@ -58,8 +58,11 @@ class Blow:
         """Return a setting of the fault."""
         return float(self.planned.settings.get(name, default))
 
-    async def hang_up(self) -> None:
+    async def hang_up(self, by: Literal["gate", "server"] = "gate") -> None:
         """End the connection with a FIN, and the server's side.
+
+        Args:
+            by: Who is said to have done it.
 
         Raises:
             Over: Always.
@@ -67,7 +70,7 @@ class Blow:
         from reattach_chaos.gate import sockets
 
         self.link.silent = True
-        self.link.end("gate", "fin")
+        self.link.end(by, "fin")
         sockets.fin(self.link.to_client)
         self.link.drop_server()
         raise Over

@@ -1,0 +1,81 @@
+"""`Deeds`: what a case's runner does at a place of the wire while the gate holds there: to a log, or to the whole server.
+
+Never here: how it is done (`log_faults.py`, `restarts.py`), nor what a client must make of it.
+"""
+
+from types import TracebackType
+from typing import Self
+
+from reattach_chaos.cases.control import Control, Event, ServerTrouble
+from reattach_chaos.cases.log_faults import LogFaults
+from reattach_chaos.cases.own_server import OwnServer
+from reattach_chaos.cases.restarts import Restarts
+from reattach_chaos.cases.session import SETTLE_S
+from reattach_chaos.gate import Gate
+from reattach_chaos.gate.cuts import Exchange
+from reattach_chaos.history import Recorder
+from reattach_chaos.schedules import Fault, Planned
+
+
+class Deeds:
+    """The deeds of one case; entered before the gate and left behind it.
+
+    Args:
+        control: The case's hand.
+        recorder: Where to write what was done.
+        server: The case's own; None: it has none.
+    """
+
+    def __init__(self, control: Control, recorder: Recorder, server: OwnServer | None) -> None:
+        self._log_faults = LogFaults(control, recorder, SETTLE_S)
+        self._restarts = None if server is None else Restarts(server, recorder, self._away)
+        self._gate: Gate | None = None
+        self._trouble: ServerTrouble | None = None
+
+    def meet(self, gate: Gate, *names: str) -> None:
+        """Be told of the case's gate, and of the session's runs in their order."""
+        self._gate = gate
+        self._log_faults.name_runs(*names)
+
+    async def perform(self, planned: Planned, exchange: Exchange) -> None:
+        """Do a fault. Where the server does not play along, `all_of` raises what was wrong."""
+        try:
+            if self._restarts is None:
+                await self._log_faults.perform(planned, exchange)
+            elif planned.fault is Fault.SERVER_RESTART:
+                await self._restarts.perform(planned)
+            else:
+                await self._restarts.over()
+                await self._log_faults.perform(planned, exchange)
+        except ServerTrouble as error:
+            self._trouble = error
+
+    async def over(self) -> None:
+        """Wait until all is as it was, so that it can be read.
+
+        Raises:
+            ServerTrouble: It is not, or something could not be done.
+        """
+        if self._restarts is not None:
+            await self._restarts.over()
+        if self._trouble is not None:
+            raise self._trouble
+
+    async def all_of(self, run: str) -> tuple[list[Event], list[Event]]:
+        """Return every event that ever was in a run's log, and what it holds of them; see `LogFaults`."""
+        return await self._log_faults.all_of(run)
+
+    async def __aenter__(self) -> Self:
+        """The case begins."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """The case is over: nothing comes back any more."""
+        if self._restarts is not None:
+            await self._restarts.close()
+
+    def _away(self, is_away: bool) -> None:
+        if self._gate is not None:
+            self._gate.away(is_away)

@@ -1,0 +1,125 @@
+"""`OwnServer`: a server for one case alone, which may end and come again at the same addresses, with the same log.
+
+All cases share a server otherwise (`server.py`); one that is restarted, or that speaks in another way, would be everybody's.
+The nursery forks it, knows it by its process id, and ends it with our connection to it, whatever becomes of us.
+
+Its ports are held by sockets of ours that do not listen: between its death and its return nobody else can be given them.
+"""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from reattach_chaos.cases.control import ServerTrouble
+from reattach_chaos.cases.process import BornProcess, Word
+from reattach_chaos.schedules import Fault, Place, Schedule
+
+MODULE = "reattach_chaos.cases.server"
+START_S, END_S = 60.0, 30.0
+_HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a server of one case is made.
+
+    Attributes:
+        nursery: Where it is born.
+        argv: What the shared server was started with.
+    """
+
+    nursery: Path
+    argv: tuple[str, ...]
+
+
+def needs_own(schedule: Schedule) -> bool:
+    """Whether a schedule does to its server, or wants of it, what is nothing for all others."""
+    restarts = any(each.fault is Fault.SERVER_RESTART for each in schedule.faults)
+    return restarts or speaks_crlf(schedule)
+
+
+def speaks_crlf(schedule: Schedule) -> bool:
+    """Whether the server's lines end with two characters: it was asked for, or a fault comes between the two."""
+    return schedule.server.get("line_end") == "crlf" or any(
+        each.at.place is Place.IN_LINE_END for each in schedule.faults
+    )
+
+
+class OwnServer:
+    """A case's server; make it with `begun`."""
+
+    def __init__(self, nursery: Path, argv: Sequence[str], ports: tuple[int, int], stderr: Path) -> None:
+        self.url, self.admin_url = (f"http://{_HOST}:{port}" for port in ports)
+        self._nursery = nursery
+        self._argv = [*argv, "--born", "--port", str(ports[0]), "--admin-port", str(ports[1])]
+        self._stderr = stderr
+        self._process: BornProcess | None = None
+
+    async def start(self) -> None:
+        """Start it; it serves then.
+
+        Raises:
+            ServerTrouble: It does not.
+        """
+        try:
+            self._process = await BornProcess.bear(self._nursery, MODULE, self._argv, {}, self._stderr)
+            told = await asyncio.wait_for(self._process.line(), START_S)
+            if told is None or json.loads(told).get("kind") != "serving":
+                raise ServerTrouble(f"the case's server did not start: {told or 'it ended'}")
+        except (OSError, ValueError, TimeoutError) as error:
+            raise ServerTrouble(f"the case's server did not start: {type(error).__name__}: {error}") from error
+
+    async def end(self, word: Word) -> None:
+        """End it with SIGTERM or SIGKILL, and wait for that.
+
+        Raises:
+            ServerTrouble: It does not end.
+        """
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.signal(word)
+        try:
+            await asyncio.wait_for(process.code(), END_S)
+        except TimeoutError as error:
+            raise ServerTrouble(f"the case's server did not end on {word} within {END_S:g} s") from error
+        finally:
+            process.close()
+
+
+@asynccontextmanager
+async def begun(recipe: Recipe, schedule: Schedule, folder: Path) -> AsyncIterator[OwnServer]:
+    """Start a server for a schedule's case, and end it.
+
+    Args:
+        recipe: How.
+        schedule: Of the case.
+        folder: For its log.
+
+    Raises:
+        ServerTrouble: It does not start.
+    """
+    argv = [*recipe.argv, "--log", str(folder / "log.db"), *(["--line-end", "crlf"] if speaks_crlf(schedule) else [])]
+    async with AsyncExitStack() as stack:
+        held = [stack.enter_context(_held()) for _ in range(2)]
+        ports = (held[0].getsockname()[1], held[1].getsockname()[1])
+        server = OwnServer(recipe.nursery, argv, ports, folder / "server.stderr")
+        stack.push_async_callback(server.end, "kill")
+        await server.start()
+        yield server
+
+
+def _held() -> socket.socket:
+    """Return a socket that has a port of its own, on which a server may listen beside it."""
+    held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind((_HOST, 0))
+    except OSError:
+        held.close()
+        raise
+    return held

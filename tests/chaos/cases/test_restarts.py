@@ -1,0 +1,109 @@
+"""A server that ends and comes again: our client goes on and loses nothing, and nothing of the server stays behind."""
+
+import asyncio
+
+import pytest
+
+from chaos_cases import SESSION, faults, played
+from reattach_chaos.cases.client import OwnClient
+from reattach_chaos.cases.control import Control, ServerTrouble
+from reattach_chaos.cases.errands import objection_to
+from reattach_chaos.cases.own_server import begun, needs_own
+from reattach_chaos.cases.reach import unreached
+from reattach_chaos.cases.theatre import Bill, theatre
+from reattach_chaos.history import Created, Delivered, Effect, Server
+from reattach_chaos.schedules import Fault, Place, Planned, at
+from reattach_chaos.schedules.files import dumps, loads
+
+OWN = OwnClient(None, None)
+BEFORE = Planned(fault=Fault.FIN, at=at(Place.AFTER_EVENT, 2))
+
+
+def restart(place, event=None, signal="kill", route="stream", nth=1, **settings):
+    return Planned(
+        fault=Fault.SERVER_RESTART,
+        at=at(place, event),
+        route=route,
+        nth=nth,
+        settings={"signal": signal, "down_ms": 50} | settings,
+    )
+
+
+KILLED = faults(restart(Place.AFTER_EVENT, 3))
+ENDED = faults(restart(Place.AFTER_EVENT, 3, "term"))
+CREATE = faults(restart(Place.AFTER_REQUEST, route="create"))
+TWICE = faults(BEFORE, restart(Place.IN_BACKOFF, nth=2), restart(Place.AFTER_EVENT, 5, "term", nth=3))
+OF_SIM = loads(dumps(faults(restart(Place.IDLE, 2))))
+LINE_ENDS = faults(Planned(fault=Fault.RST, at=at(Place.IN_LINE_END, 2)))
+
+
+@pytest.fixture(scope="module")
+def cases():
+    return played(KILLED, ENDED, CREATE, TWICE, OF_SIM, LINE_ENDS, seed=3)
+
+
+def test_a_cases_server_ends_with_the_case_and_keeps_its_ports_and_its_log(tmp_path):
+    """Killed and started again it knows the run; left, nobody listens there any more."""
+
+    async def play():
+        async with theatre(Bill(backend="embedded", client="true")) as stage:
+            whole = stage.player.stage
+            async with begun(whole.recipe, KILLED, tmp_path) as server:
+                control = Control(whole.http, server.url, "t", server.admin_url)
+                run = await control.create({"scenario": "session"}, "k")
+                await server.end("kill")
+                with pytest.raises(ServerTrouble):
+                    await control.status(run["id"])
+                await server.start()
+                assert (await control.settled(run["id"], 60.0))["status"] == "completed"
+            with pytest.raises(ServerTrouble, match="ConnectError"):
+                await control.status(run["id"])
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("schedule", "did"),
+    [
+        (KILLED, ["killed", "started"]),
+        (ENDED, ["stopped", "started"]),
+        (CREATE, ["killed", "started"]),
+        (TWICE, ["killed", "started", "stopped", "started"]),
+        (OF_SIM, ["killed", "started"]),
+        (LINE_ENDS, []),
+    ],
+    ids=["killed", "ended", "create", "twice", "sim", "line-ends"],
+)
+def test_a_client_goes_on_with_a_server_that_has_come_again(cases, schedule, did):
+    """All that was planned came, what the server did is in the history, no law is broken, each event was shown once."""
+    case = cases[schedule.id]
+    assert case.verdict.word == "valid", case.verdict.sentence()
+    assert case.verdict.fired == case.verdict.planned
+    assert [each.did for each in case.history.of(Server)] == did
+    assert len(case.history.of(Delivered)) == 8
+
+
+def test_a_create_that_a_death_left_without_an_answer_makes_one_run(cases):
+    """And its work is done once, whichever of the two servers did it."""
+    assert len(cases[CREATE.id].history.of(Created)) == 1
+    assert len(cases[CREATE.id].history.of(Effect)) == 1
+
+
+def test_only_a_server_of_ours_is_restarted_and_only_from_outside():
+    """Nobody restarts a server that is named, and its steps are not seen."""
+    assert objection_to(KILLED, SESSION, OWN, "follow", kill=False) == ""
+    assert "a server of ours only" in objection_to(KILLED, SESSION, OWN, "follow", kill=False, own=False)
+    inside = faults(restart(Place.APPENDED, 2, route=None))
+    assert "not seen from outside" in objection_to(inside, SESSION, OWN, "follow", kill=False)
+
+
+def test_a_case_has_a_server_of_its_own_where_it_would_be_everybodys():
+    """Restarts, and line ends of two characters; all others share one."""
+    assert [needs_own(each) for each in (KILLED, LINE_ENDS, faults(BEFORE))] == [True, True, False]
+
+
+def test_a_restart_ends_the_stream_so_that_a_resume_comes():
+    """Not behind the last event: what comes there ends nothing that is asked for again."""
+    resumed = Planned(fault=Fault.RST, at=at(Place.AFTER_EVENT, 3), nth=2)
+    assert unreached(faults(restart(Place.AFTER_EVENT, 1), resumed), SESSION) == ""
+    assert "so many streams" in unreached(faults(restart(Place.AFTER_EVENT, 4), resumed), SESSION)
