@@ -6,6 +6,7 @@ Words and flags: the surface page, section 2.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -198,6 +199,7 @@ def _options(args: argparse.Namespace) -> Options:
     from reattach_chaos.mutants import KILLED_BY
     from reattach_chaos.schedules import Fault, Place
     from reattach_mockserver.mutants.registry import SERVER_MUTANTS, UnknownMutant
+    from reattach_mockserver.scenarios.dump import dump_script
     from reattach_mockserver.scenarios.parse import load_script
     from reattach_mockserver.scenarios.ready import READY
 
@@ -210,8 +212,11 @@ def _options(args: argparse.Namespace) -> Options:
         raise ValueError(f"--mutant {args.mutant} is a client: leave --client out")
     if args.target and "://" not in args.target:
         raise ValueError(f"--target {args.target}: an address such as http://127.0.0.1:8700 is needed")
+    script: dict[str, Any] | None = None
     if args.scenario and args.scenario not in READY and not args.target:
-        load_script(args.scenario)  # a ScenarioError is a ValueError that names the place
+        script = json.loads(
+            dump_script(load_script(args.scenario))
+        )  # a ScenarioError is a ValueError that names the place
     simulated = getattr(args, "sample", "") == "sim"
     for flag in ("client", "target", "mutant", "scenario", "toxiproxy", "kill") if simulated else ():
         if getattr(args, flag):
@@ -225,7 +230,8 @@ def _options(args: argparse.Namespace) -> Options:
         wrong=wrong,
         mutant="" if wrong else args.mutant,
         mode=args.client_mode,
-        scenario=args.scenario,
+        scenario="" if script is not None else args.scenario,
+        script=script,
         timeout_s=args.client_timeout,
         backend=args.backend,
         toxiproxy=args.toxiproxy,

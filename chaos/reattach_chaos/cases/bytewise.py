@@ -40,7 +40,7 @@ async def every_byte(stage: Theatre, bill: Bill, scenario: str) -> Bytes | None:
         return None
     player, session = stage.player, stage.session
     assert isinstance(player, Player)
-    if not (bill.target or bill.scenario):
+    if not (bill.target or bill.scenario or bill.script):
         scenario = CANONICAL
         control = player.control(player.stage.token())
         session = await clean_pass(control, [input_of(CANONICAL)], f"bytes-{secrets.token_hex(4)}")

@@ -36,7 +36,7 @@ class Errand:
         timeout_s: When it will be ended.
         heartbeat_s: What the server keeps.
         case: The case's id.
-        gaps: Events can be gone in this case: ours is to tell it, and to go on.
+        on_gap: What ours does where events are gone, "" for what it does unasked; see `reattach follow --on-gap`.
         used: A process of ours will do that was another case's client before: there are thousands of them.
     """
 
@@ -54,7 +54,7 @@ class Errand:
     heartbeat_s: float
     case: str
     used: bool = False
-    gaps: bool = False
+    on_gap: str = ""
 
     def env(self, attempt: int) -> dict[str, str]:
         """Return the environment: ours, and the contract's."""
@@ -90,6 +90,8 @@ class Client(Protocol):
     """It marks what it may have shown before."""
     routes: frozenset[Route]
     """The kinds of requests that it makes, in some errand."""
+    settings: frozenset[str]
+    """The members of a schedule's `client` that it obeys."""
 
     def steps(self, errand: Errand) -> int:
         """Return how many processes an errand takes, one after the other."""
@@ -123,6 +125,7 @@ class CommandClient:
         born: Callable[[int], None] = lambda pid: None,
     ) -> None:
         self.name = command
+        self.settings: frozenset[str] = frozenset()
         self._born = born
         self.marks = marks
         self.routes: frozenset[Route] = frozenset({"stream"} if mode == "follow" else {"create", "stream"})
@@ -147,6 +150,7 @@ class OwnClient:
     name = "reattach"
     marks = True
     routes: frozenset[Route] = frozenset({"create", "stream", "status", "list", "cancel", "answer"})
+    settings: frozenset[str] = frozenset({"on_gap"})
 
     def __init__(self, nursery: Path, workers: Workers) -> None:
         self._nursery = nursery
@@ -167,7 +171,7 @@ class OwnClient:
     def _words(self, errand: Errand) -> list[tuple[str, list[str]]]:
         url, run, journal = errand.url, errand.run, str(errand.state / "j.db")
         flags = ["--json", "--journal", journal]
-        follow = ("reattach.cli", ["follow", url, run, *flags, *(["--on-gap", "continue"] if errand.gaps else [])])
+        follow = ("reattach.cli", ["follow", url, run, *flags, *(["--on-gap", errand.on_gap] if errand.on_gap else [])])
         match errand.task:
             case "follow":
                 return [follow]
@@ -192,6 +196,7 @@ class MutantClient:
     """
 
     marks = True
+    settings: frozenset[str] = frozenset()
 
     def __init__(self, mutant: str, nursery: Path, mode: Mode = "follow") -> None:
         self.name = f"mutant {mutant}"

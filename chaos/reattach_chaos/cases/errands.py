@@ -11,6 +11,9 @@ from reattach_chaos.cases.log_faults import LOG_FAULTS
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule
 
+EVERY_SETTING = frozenset({"on_gap"})
+"""The members of a schedule's `client` that some client obeys."""
+
 _TASKS: dict[str, Task] = {
     "create": "start",
     "answer": "answer",
@@ -51,6 +54,10 @@ def objection_to(
     schedule: Schedule, session: Session, client: Client, mode: Mode, *, kill: bool, own: bool = True
 ) -> str:
     """Return why a schedule cannot be played with this client on this server; "" where it can."""
+    if unknown := sorted(schedule.client.keys() & (EVERY_SETTING - client.settings)):
+        return f"the client takes no setting {', '.join(unknown)}"
+    if "line_end" in schedule.server and not own:
+        return "the line ends are a setting of a server of ours"
     for planned in schedule.faults:
         if why := _objection(planned, session, client, mode, kill=kill, own=own):
             return why

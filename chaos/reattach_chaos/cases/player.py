@@ -264,7 +264,7 @@ class Player:
             timeout_s=stage.terms.timeout_s,
             heartbeat_s=stage.terms.heartbeat_ms / 1000,
             case=schedule.id,
-            gaps=any(each.fault in LOG_FAULTS for each in schedule.faults),
+            on_gap=schedule.client.get("on_gap") or ("continue" if _changes_log(schedule) else ""),
             used=bool(schedule.faults) and all(each.at.place is Place.OFFSET for each in schedule.faults),
         )
 
@@ -322,6 +322,10 @@ class Player:
         recorder.record(Status(status=status, run=run, who="control"))
         if status in SETTLED:
             recorder.record(Terminal(witness="control", status=status, run=run, who="control"))
+
+
+def _changes_log(schedule: Schedule) -> bool:
+    return any(each.fault in LOG_FAULTS for each in schedule.faults)
 
 
 def _trouble_of(history: History) -> str:

@@ -1,17 +1,20 @@
 """What a case was played with, written into its schedule, and read from it again: the one place for both directions. Pure."""
 
+import json
 from dataclasses import replace
 from importlib.metadata import version
 
 from reattach_chaos.cases.simulated import SIMULATED
 from reattach_chaos.cases.theatre import Bill
 from reattach_chaos.schedules import Schedule, ScheduleError
+from reattach_mockserver.scenarios.parse import loads_script
 
 SESSION = "session"
 """What a schedule calls the session of three runs that is played where no scenario is named."""
 BACKEND = "backend"
 """Among the versions: on which Toxiproxy it was played."""
-CLIENT_SETTINGS, SERVER_SETTINGS = frozenset({"client", "mode"}), frozenset({"target", "mutant", "scenario"})
+CLIENT_SETTINGS, SERVER_SETTINGS = {"client", "mode", "on_gap"}, {"target", "mutant", "scenario", "line_end"}
+_WORDS = {"on_gap": ("raise", "snapshot", "continue"), "line_end": ("lf", "crlf")}
 
 
 def played_with(schedule: Schedule, client_name: str, bill: Bill, backend: str) -> Schedule:
@@ -22,6 +25,7 @@ def played_with(schedule: Schedule, client_name: str, bill: Bill, backend: str) 
     return replace(
         schedule,
         seed=schedule.seed if bill.simulated else bill.seed,
+        scenario=bill.script if bill.script is not None else schedule.scenario,
         client={**schedule.client, **client},
         server={**schedule.server, **server},
         versions={"reattach": version("reattach"), BACKEND: backend},
@@ -31,24 +35,35 @@ def played_with(schedule: Schedule, client_name: str, bill: Bill, backend: str) 
 def bill_of(schedule: Schedule, given: Bill) -> Bill:
     """Return what a saved case was played with; what is given on the command line goes before it.
 
-    A case that was found on the embedded Toxiproxy is played on it, one that was found on the real one where that is to be had.
+    A case of the simulation is played there, unless something is named that only sockets have: a client, a server, a Toxiproxy.
+    One that holds its script is played with it. One that was found on the embedded Toxiproxy is played on it, one that was found on
+    the real one where that is to be had.
 
     Raises:
+        ScenarioError: Its script is none.
         ScheduleError: It asks for what is not done on sockets: half an order obeyed would be another case.
     """
     client, server = schedule.client, schedule.server
-    if client.get("mode") == SIMULATED:
+    if client.get("mode") == SIMULATED and not _on_sockets(given):
         return replace(given, simulated=True, seed=schedule.seed)
     for settings, known in ((client, CLIENT_SETTINGS), (server, SERVER_SETTINGS)):
         if unknown := sorted(settings.keys() - known):
             raise ScheduleError(f"case {schedule.id} cannot be played: there is no {', '.join(unknown)} on sockets")
-    scenario = given.scenario or str(server.get("scenario", ""))
-    if not scenario and schedule.scenario != SESSION:
+        for name in settings.keys() & _WORDS:
+            if settings[name] not in _WORDS[name]:
+                raise ScheduleError(f"case {schedule.id} cannot be played: {name} is one of {', '.join(_WORDS[name])}")
+    scenario, script = given.scenario or str(server.get("scenario", "")), given.script
+    if not scenario and script is None:
         if not isinstance(schedule.scenario, str):
-            raise ScheduleError(
-                f"case {schedule.id} holds its script: save that as a file, and name it with --scenario"
-            )
-        scenario = schedule.scenario
+            script = schedule.scenario
+            loads_script(json.dumps(script), f"the script of case {schedule.id}")
+        elif schedule.scenario != SESSION:
+            scenario = schedule.scenario
+    target = given.target or str(server.get("target", ""))
+    if target and script is not None:
+        raise ScheduleError(
+            f"case {schedule.id} cannot be played: it holds a script, and {target} is not ours to start"
+        )
     name = str(client.get("client", "reattach"))
     mutant = name.removeprefix("mutant ") if name.startswith("mutant ") else ""
     on_ours = schedule.versions.get(BACKEND) == "embedded" and given.backend == "auto" and not given.toxiproxy
@@ -58,8 +73,15 @@ def bill_of(schedule: Schedule, given: Bill) -> Bill:
         client=given.client or ("" if name == "reattach" or mutant else name),
         mutant=given.mutant or mutant,
         mode="start" if client.get("mode") == "start" else given.mode,
-        target=given.target or str(server.get("target", "")),
+        target=target,
         wrong=given.wrong or str(server.get("mutant", "")),
         scenario=scenario,
+        script=script,
         seed=schedule.seed,
     )
+
+
+def _on_sockets(given: Bill) -> bool:
+    """Whether the command line names what the simulation does not have."""
+    named = (given.client, given.target, given.mutant, given.wrong, given.scenario, given.script, given.toxiproxy)
+    return any(named) or given.backend != "auto"

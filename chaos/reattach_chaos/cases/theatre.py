@@ -5,13 +5,14 @@ after a Ctrl-C.
 """
 
 import asyncio
+import json
 import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ class Bill:
         mutant: A mutant's name in its place, "" for none.
         mode: Whether the client starts runs itself.
         scenario: A ready scenario's name or a file, in place of the default session; "" for that.
+        script: A scenario itself, as its file has it in JSON, in place of both; None for none.
         timeout_s: For a case's client.
         backend: Which Toxiproxy ends connections.
         toxiproxy: The address of one that runs; "" for none.
@@ -62,6 +64,7 @@ class Bill:
     mutant: str = ""
     mode: Mode = "follow"
     scenario: str = ""
+    script: Mapping[str, Any] | None = None
     timeout_s: float = 30.0
     backend: BackendName = "auto"
     toxiproxy: str = ""
@@ -88,6 +91,7 @@ async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
         ChildFailed: The server or the nursery did not start.
         ServerTrouble: The session could not be played without faults.
         InfrastructureError: The proxy cannot be had.
+        ScenarioError: The script is none.
     """
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="reattach-chaos-"))
     async with AsyncExitStack() as stack:
@@ -97,6 +101,8 @@ async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
             yield Theatre(await stack.enter_async_context(simulation()), Session(runs=()), nobody, "", "simulation")
             return
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        if bill.script is not None:
+            bill = replace(bill, scenario=str(await asyncio.to_thread(_written, bill.script, folder)))
         nursery = folder / "nursery"
         backend = await stack.enter_async_context(Backend(bill.backend, bill.toxiproxy, bill.seed))
         starting = [_server(bill, folder, stack)]
@@ -145,6 +151,13 @@ def _server_words(bill: Bill) -> list[str]:
     files = [bill.scenario] if bill.scenario and bill.scenario not in READY else []
     words = ["--heartbeat-ms", f"{HEARTBEAT_MS:.0f}", "--seed", str(bill.seed), "--default", _names(bill)[0]]
     return [*words, *(["--mutant", bill.wrong] if bill.wrong else []), *files]
+
+
+def _written(script: Mapping[str, Any], folder: Path) -> Path:
+    """Return the file of a script; one without a name is "scenario"."""
+    path = folder / "scenario.json"
+    path.write_text(json.dumps(script), encoding="utf-8")
+    return path
 
 
 async def _nursery(path: Path, folder: Path, stack: AsyncExitStack) -> tuple[str, str | None]:

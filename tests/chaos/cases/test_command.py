@@ -101,12 +101,13 @@ def test_a_schedule_is_played_with_the_scenario_that_it_names():
 @pytest.mark.parametrize(
     ("rest", "told"),
     [
-        ({"scenario": {"steps": []}}, "case no-fault holds its script: save that as a file"),
+        ({"scenario": {"steps": []}}, "the script of case no-fault"),
         (
             {"server": {"retention_events": 9}},
             "case no-fault cannot be played: there is no retention_events on sockets",
         ),
-        ({"client": {"on_gap": "snapshot"}}, "case no-fault cannot be played: there is no on_gap on sockets"),
+        ({"client": {"keep": "none"}}, "case no-fault cannot be played: there is no keep on sockets"),
+        ({"client": {"on_gap": "wait"}}, "case no-fault cannot be played: on_gap is one of raise, snapshot, continue"),
         ({"scenario": "absent.yaml"}, "absent.yaml"),
     ],
 )

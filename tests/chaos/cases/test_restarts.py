@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from chaos_cases import SESSION, faults, played
+from chaos_cases import SESSION, faults
 from reattach_chaos.cases.client import OwnClient
 from reattach_chaos.cases.control import Control, ServerTrouble
 from reattach_chaos.cases.errands import objection_to
@@ -38,28 +38,43 @@ LINE_ENDS = faults(Planned(fault=Fault.RST, at=at(Place.IN_LINE_END, 2)))
 
 
 @pytest.fixture(scope="module")
-def cases():
-    return played(KILLED, ENDED, CREATE, TWICE, OF_SIM, LINE_ENDS, seed=3)
-
-
-def test_a_cases_server_ends_with_the_case_and_keeps_its_ports_and_its_log(tmp_path):
-    """Killed and started again it knows the run; left, nobody listens there any more."""
+def cases(tmp_path_factory):
+    """All on one stage, and a server of our own beside them; see the test of it."""
 
     async def play():
-        async with theatre(Bill(backend="embedded", client="true")) as stage:
-            whole = stage.player.stage
-            async with begun(whole.recipe, KILLED, tmp_path) as server:
-                control = Control(whole.http, server.url, "t", server.admin_url)
-                run = await control.create({"scenario": "session"}, "k")
-                await server.end("kill")
-                with pytest.raises(ServerTrouble):
-                    await control.status(run["id"])
-                await server.start()
-                assert (await control.settled(run["id"], 60.0))["status"] == "completed"
-            with pytest.raises(ServerTrouble, match="ConnectError"):
-                await control.status(run["id"])
+        async with theatre(Bill(backend="embedded", seed=3)) as stage:
+            own = asyncio.create_task(one_server(stage.player.stage, tmp_path_factory.mktemp("own")))
+            schedules = (KILLED, ENDED, CREATE, TWICE, OF_SIM, LINE_ENDS)
+            found = await asyncio.gather(*map(stage.player.play, schedules))
+            return {case.id: case for case in found}, await own
 
-    asyncio.run(play())
+    return asyncio.run(play())
+
+
+async def one_server(whole, folder):
+    """Start a run on a server of one's own, kill that, start it again, leave it; return what was seen of the run each time."""
+    seen = []
+    async with begun(whole.recipe, KILLED, folder) as server:
+        control = Control(whole.http, server.url, "t", server.admin_url)
+        run = await control.create({"scenario": "session"}, "k")
+        await server.end("kill")
+        seen.append(await status(control, run["id"]))
+        await server.start()
+        seen.append((await control.settled(run["id"], 60.0))["status"])
+    seen.append(await status(control, run["id"]))
+    return seen
+
+
+async def status(control, run):
+    try:
+        return (await control.status(run))["status"]
+    except ServerTrouble as trouble:
+        return "nobody" if "ConnectError" in str(trouble) else str(trouble)
+
+
+def test_a_cases_server_keeps_its_ports_and_its_log_and_ends_with_the_case(cases):
+    """Killed and started again it knows the run; left, nobody listens there any more."""
+    assert cases[1] == ["nobody", "completed", "nobody"]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +91,7 @@ def test_a_cases_server_ends_with_the_case_and_keeps_its_ports_and_its_log(tmp_p
 )
 def test_a_client_goes_on_with_a_server_that_has_come_again(cases, schedule, did):
     """All that was planned came, what the server did is in the history, no law is broken, each event was shown once."""
-    case = cases[schedule.id]
+    case = cases[0][schedule.id]
     assert case.verdict.word == "valid", case.verdict.sentence()
     assert case.verdict.fired == case.verdict.planned
     assert [each.did for each in case.history.of(Server)] == did
@@ -85,8 +100,8 @@ def test_a_client_goes_on_with_a_server_that_has_come_again(cases, schedule, did
 
 def test_a_create_that_a_death_left_without_an_answer_makes_one_run(cases):
     """And its work is done once, whichever of the two servers did it."""
-    assert len(cases[CREATE.id].history.of(Created)) == 1
-    assert len(cases[CREATE.id].history.of(Effect)) == 1
+    assert len(cases[0][CREATE.id].history.of(Created)) == 1
+    assert len(cases[0][CREATE.id].history.of(Effect)) == 1
 
 
 def test_only_a_server_of_ours_is_restarted_and_only_from_outside():
