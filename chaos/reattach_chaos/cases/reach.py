@@ -41,6 +41,8 @@ def _never(planned: Planned, session: Session) -> str:
     place, route = planned.at.place, planned.route
     if place in _LIVE:
         return "the runs have settled before they are followed: nothing comes live, and no heartbeat"
+    if place is Place.IDLE and route == "stream" and planned.at.event == len(session.runs[planned.at.run - 1].events):
+        return "a client leaves with the run's last event, and nothing is idle behind it"
     if route == "create" and planned.at.run > 1:
         return "a client starts one run"
     if route == "cancel" and place is Place.IN_REQUEST_BODY:

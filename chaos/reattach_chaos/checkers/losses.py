@@ -91,10 +91,23 @@ def _second_run(reading: Reading, showing: Showing) -> bool:
 
 
 def _hidden(reading: Reading, showing: Showing, place: int) -> bool:
-    """Whether a client could not know of an event: the log had lost its tail on purpose, and had shown another of this number."""
+    """Whether a client could not know of an event.
+
+    The log had lost its tail on purpose, and had shown another of this number; or the event is of a log that took the place of one
+    whose end the client had read.
+    """
+    began = reading.begun.get(showing.log.events[place].epoch)
+    if began is not None and _ended_before(reading, showing, began):
+        return True
     if not any(record.did == "lost" for record in reading.history.of(Server)):
         return False
     return any(each in showing.first for each in showing.log.same_number(place))
+
+
+def _ended_before(reading: Reading, showing: Showing, began: int) -> bool:
+    """Whether the settling event had come whole before the record of this number."""
+    ends = (place for place, event in enumerate(showing.log.events) if event.settles)
+    return any(came.whole and came.n < began for place in ends for came in reading.came(showing, place))
 
 
 def _asked_past(reading: Reading, showing: Showing, place: int) -> Resume | None:

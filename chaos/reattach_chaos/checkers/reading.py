@@ -143,7 +143,8 @@ class Reading:
         self._of: dict[Any, list[Any]] = {}
         self._came: dict[Any, dict[int | None, list[Received]]] = {}
         self._marks: dict[Any, list[tuple[int, int]]] = {}
-        self._begun = {each.epoch: each.n for each in history.of(Server) if each.did == "epoch" and each.epoch}
+        self.begun = {each.epoch: each.n for each in history.of(Server) if each.did == "epoch" and each.epoch}
+        """Epoch → the number of the record that it began with, of each log that took another's place."""
         for record in history.of(Delivered):
             self._show(record)
 
@@ -239,7 +240,7 @@ class Reading:
         An event of two logs is of the later one once a gap has said that the stream goes on in it. Where none was told, it is of
         the first whose event had come and was not shown yet: a client may still show what it had before the log changed.
         """
-        places = showing.log.places(record.id, self._begun, record.n)
+        places = showing.log.places(record.id, self.begun, record.n)
         if len(places) < 2:
             return places[0] if places else None
         gaps = [each for each in self.of(Surfaced, showing) if each.what == "gap" and each.n < record.n]

@@ -30,6 +30,7 @@ def stream(place, event=None, fault=Fault.FIN, **rest):
         ([stream(Place.IN_COMMENT)], "nothing comes live"),
         ([stream(Place.BEFORE_LIVE)], "nothing comes live"),
         ([stream(Place.IN_CHARACTER, 1, width=4)], "no such character"),
+        ([stream(Place.IDLE, 4)], "nothing is idle"),
         ([of("create", run=2)], "starts one run"),
         ([of("create", fault=Fault.UNAUTHORIZED, times=2)], "refused for good"),
         ([of("cancel", place=Place.IN_REQUEST_BODY)], "has no body"),
