@@ -77,7 +77,7 @@ def test_each_kind_of_request_is_made_and_its_lost_answer_survived(route, cases)
 
 
 def test_a_lost_create_makes_one_run(cases):
-    """Counted on the server, past the gate."""
+    """B44: the answer is dropped after the commit; same key, same run. Counted on the server, past the gate."""
     assert len(cases[ROUTES["create"].id].history.of(Created)) == 1
 
 
