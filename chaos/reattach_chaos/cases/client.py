@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from reattach_chaos.cases.instants import Instants
 from reattach_chaos.cases.process import BornProcess, Process, ShellProcess
 from reattach_chaos.cases.workers import Workers
+from reattach_chaos.schedules import Place
+from reattach_chaos.schedules.place import OF_CLIENT
 from reattach_chaos.schedules.schedule import Route
 
 Mode = Literal["follow", "start"]
@@ -38,6 +41,7 @@ class Errand:
         case: The case's id.
         on_gap: What ours does where events are gone, "" for what it does unasked; see `reattach follow --on-gap`.
         used: A process of ours will do that was another case's client before: there are thousands of them.
+        inside: What its process is to do to itself; a process of ours.
     """
 
     task: Task
@@ -55,6 +59,7 @@ class Errand:
     case: str
     used: bool = False
     on_gap: str = ""
+    inside: Instants | None = None
 
     def env(self, attempt: int) -> dict[str, str]:
         """Return the environment: ours, and the contract's."""
@@ -92,6 +97,8 @@ class Client(Protocol):
     """The kinds of requests that it makes, in some errand."""
     settings: frozenset[str]
     """The members of a schedule's `client` that it obeys."""
+    instants: frozenset[Place]
+    """The instants of its own that its process sees, and does faults at."""
 
     def steps(self, errand: Errand) -> int:
         """Return how many processes an errand takes, one after the other."""
@@ -126,6 +133,7 @@ class CommandClient:
     ) -> None:
         self.name = command
         self.settings: frozenset[str] = frozenset()
+        self.instants: frozenset[Place] = frozenset()
         self._born = born
         self.marks = marks
         self.routes: frozenset[Route] = frozenset({"stream"} if mode == "follow" else {"create", "stream"})
@@ -151,6 +159,7 @@ class OwnClient:
     marks = True
     routes: frozenset[Route] = frozenset({"create", "stream", "status", "list", "cancel", "answer"})
     settings: frozenset[str] = frozenset({"on_gap"})
+    instants = frozenset(OF_CLIENT)
 
     def __init__(self, nursery: Path, workers: Workers) -> None:
         self._nursery = nursery
@@ -162,7 +171,7 @@ class OwnClient:
 
     async def start(self, errand: Errand, step: int, attempt: int) -> Process:
         """See the seam."""
-        (module, words), env = self._words(errand)[step], errand.env(attempt)
+        (module, words), env = _ordered(errand, *self._words(errand)[step]), errand.env(attempt)
         stderr = errand.state.parent / "stderr"
         if errand.used:
             return await self._workers.start(module, words, env, stderr)
@@ -197,6 +206,7 @@ class MutantClient:
 
     marks = True
     settings: frozenset[str] = frozenset()
+    instants = frozenset(OF_CLIENT) - {Place.ACKNOWLEDGED}
 
     def __init__(self, mutant: str, nursery: Path, mode: Mode = "follow") -> None:
         self.name = f"mutant {mutant}"
@@ -212,8 +222,14 @@ class MutantClient:
         """See the seam."""
         return await BornProcess.bear(
             self._nursery,
-            "reattach_chaos.mutants.__main__",
-            [self._mutant],
+            *_ordered(errand, "reattach_chaos.mutants.__main__", [self._mutant]),
             errand.env(attempt),
             errand.state.parent / "stderr",
         )
+
+
+def _ordered(errand: Errand, module: str, words: list[str]) -> tuple[str, list[str]]:
+    """Return what a process of ours runs: with what it is to do to itself, where there is such."""
+    if errand.inside is None:
+        return module, words
+    return "reattach_chaos.cases.inside", [errand.inside.word(), module, *words]

@@ -7,9 +7,10 @@ what it needs: a session's other runs would cost time and prove nothing.
 from dataclasses import dataclass
 
 from reattach_chaos.cases.client import Client, Mode, Task
+from reattach_chaos.cases.instants import FAULTS, is_shown
 from reattach_chaos.cases.log_faults import LOG_FAULTS
 from reattach_chaos.cases.session import Session
-from reattach_chaos.schedules import Fault, Place, Planned, Schedule
+from reattach_chaos.schedules import Fault, Planned, Schedule
 
 EVERY_SETTING = frozenset({"on_gap"})
 """The members of a schedule's `client` that some client obeys."""
@@ -65,14 +66,17 @@ def objection_to(
 
 
 def _objection(planned: Planned, session: Session, client: Client, mode: Mode, *, kill: bool, own: bool) -> str:
-    if planned.fault is Fault.KILL:
-        if planned.at.place is not Place.DELIVERED:
-            return "a client is killed when it has shown an event; what it does inside is not seen"
-        if not kill:
+    if planned.fault in FAULTS:
+        shown = is_shown(planned.fault, planned.at.place)
+        if shown and not kill:
             return "clients are killed with --kill only"
+        if not shown and planned.at.place not in client.instants:
+            return _unseen(planned, client)
     elif planned.fault is Fault.SECOND_CLIENT:
         if not client.marks:
             return f"{planned.fault.traits.words}: only ours know of a lease"
+    elif planned.fault is Fault.SUSPEND:
+        pass
     elif planned.fault in LOG_FAULTS:
         if not own:
             return f"{planned.fault.traits.words}: done to a server of ours only"
@@ -100,3 +104,12 @@ def _objection(planned: Planned, session: Session, client: Client, mode: Mode, *
     if planned.at.event is not None and planned.at.event > len(session.runs[planned.at.run - 1].events):
         return f"run {planned.at.run} has {len(session.runs[planned.at.run - 1].events)} events"
     return ""
+
+
+def _unseen(planned: Planned, client: Client) -> str:
+    """Return why a fault cannot come at an instant of the client's own."""
+    if client.instants:
+        return f"{client.name} has no instant {planned.at.place.value!r}"
+    if planned.fault is Fault.KILL:
+        return "a client is killed when it has shown an event; what it does inside is not seen"
+    return f"{planned.fault.traits.words}: what a client does inside is not seen"

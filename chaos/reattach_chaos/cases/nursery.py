@@ -4,7 +4,7 @@
 minutes. What is forked is a process all the same, with a process group to be killed by, its own environment, stdout and stderr.
 
 One line is read on a connection, `{"module": …, "argv": […], "env": {…}, "stderr": FILE}`; then the connection is the client's
-stdout, and its last line is ours: `EXITED`, and the code. What is written to the connection meanwhile, `term` or `kill`, is sent
+stdout, and its last line is ours: `EXITED`, and the code. What is written to the connection meanwhile, a word of `SIGNALS`, is sent
 to the client's process group, by its parent, who alone knows that the group is still the client's.
 
 It starts no thread, so that forking is safe. It ends with its stdin or on SIGTERM, and takes its clients with it; what becomes of
@@ -30,12 +30,18 @@ from reattach_chaos.socket_path import short
 
 MODULES = (
     "reattach.cli",
+    "reattach_chaos.cases.inside",
     "reattach_chaos.cases.lister",
     "reattach_chaos.mutants.__main__",
     "reattach_chaos.cases.worker",
     "reattach_chaos.cases.server",
 )
-SIGNALS = {b"term\n": signal.SIGTERM, b"kill\n": signal.SIGKILL}
+SIGNALS = {
+    b"term\n": signal.SIGTERM,
+    b"kill\n": signal.SIGKILL,
+    b"stop\n": signal.SIGSTOP,
+    b"cont\n": signal.SIGCONT,
+}
 
 
 def main() -> int:

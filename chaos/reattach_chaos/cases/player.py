@@ -29,10 +29,11 @@ from reattach_chaos.cases.terms import FLOOR_MS, GIVE_UP_MS, Terms
 from reattach_chaos.checkers import judge
 from reattach_chaos.gate import Gate
 from reattach_chaos.gate.actuators import Actuator
+from reattach_chaos.gate.cuts import Exchange
 from reattach_chaos.gate.offsets import Boundary
 from reattach_chaos.history import Case, Counts, Created, CutPlanned, Effect, History, Other, Recorder, Status, Terminal
 from reattach_chaos.report import Played
-from reattach_chaos.schedules import Place, Schedule
+from reattach_chaos.schedules import Fault, Place, Planned, Schedule
 from reattach_chaos.toxiproxy.control import ToxiproxyError
 
 TRIES = 3
@@ -187,6 +188,13 @@ class Player:
         deeds = Deeds(control, recorder, served.own)
         upstream = urlsplit(served.url)
         address = (upstream.hostname or "127.0.0.1", upstream.port or 80)
+
+        async def perform(planned: Planned, exchange: Exchange) -> None:
+            if planned.fault is Fault.SUSPEND:
+                await running.suspend(planned)
+            else:
+                await deeds.perform(planned, exchange)
+
         async with (
             deeds,
             stage.actuator() as actuator,
@@ -196,7 +204,7 @@ class Player:
                 recorder,
                 actuator,
                 shape=session.shape,
-                perform=deeds.perform,
+                perform=perform,
                 notes=notes is not None,
             ) as gate,
         ):

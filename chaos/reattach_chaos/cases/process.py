@@ -21,7 +21,8 @@ GRACE_S = 2.0
 _ONCE_TOLD = "read _ || exit 137; exec </dev/null\n"
 """Before a command: were we ended between its birth and its registration, it would be nobody's; so it begins after that."""
 
-Word = Literal["term", "kill"]
+Word = Literal["term", "kill", "stop", "cont"]
+SIGNALS = {"term": signal.SIGTERM, "kill": signal.SIGKILL, "stop": signal.SIGSTOP, "cont": signal.SIGCONT}
 
 
 class Process(Protocol):
@@ -32,7 +33,7 @@ class Process(Protocol):
         ...
 
     def signal(self, word: Word) -> None:
-        """End it: SIGTERM or SIGKILL to the whole group. One that has ended does not hear it."""
+        """Send the whole group a signal: to end it, to let it stand still or go on. One that has ended does not hear it."""
         ...
 
     async def code(self) -> int:
@@ -87,7 +88,7 @@ class ShellProcess:
         """See the seam. A shell that has ended has no group any more that is certainly its own."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL if word == "kill" else signal.SIGTERM)
+                os.killpg(self._process.pid, SIGNALS[word])
 
     async def code(self) -> int:
         """See the seam."""

@@ -5,6 +5,7 @@ A case whose fault cannot come proves nothing, however often it is played. So it
 
 from collections.abc import Sequence
 
+from reattach_chaos.cases.instants import FAULTS as INSIDE
 from reattach_chaos.cases.log_faults import LOG_FAULTS
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule
@@ -13,6 +14,8 @@ _ENDING = frozenset({Fault.REFUSE, Fault.ACCEPT_CLOSE, Fault.BUSY, Fault.UNAUTHO
 """Faults that no stream gets past, beside those that cut."""
 _EVERY = 1_000  # as many as a case can have
 _REFUSING = frozenset({Fault.UNAUTHORIZED, Fault.WRONG_TYPE})
+_SILENT = frozenset({Fault.STALL, Fault.HALF_OPEN})
+_CUTTING = _SILENT | {Fault.FIN, Fault.RST, Fault.EARLY_END}
 _BEHIND = (Place.AFTER_EVENT, Place.IN_REPLAY, Place.IDLE)
 _OVER = (Place.AFTER_TERMINAL, Place.AFTER_TERMINATOR)
 """Behind the last event nothing is asked for again."""
@@ -24,6 +27,8 @@ def unreached(schedule: Schedule, session: Session) -> str:
     for number, planned in enumerate(schedule.faults):
         if planned.fault in LOG_FAULTS and not _noticed(number, schedule.faults, session):
             return "nothing ends the stream behind it: what had been sent comes, and nobody asks for the rest"
+        if planned.fault in INSIDE and (why := _passed(planned, schedule.faults)):
+            return why
         if planned.fault is Fault.NEW_EPOCH and _expired(planned, schedule.faults):
             return "of a log whose beginning has expired no new one can be judged"
         if why := _never(planned, session) or _crowded(planned, schedule.faults):
@@ -77,7 +82,7 @@ def _has_character(planned: Planned, session: Session) -> bool:
 
 def _crowded(planned: Planned, faults: Sequence[Planned]) -> str:
     """Whether a run is needed for two things of which only one can be it."""
-    streams = {each.at.run for each in faults if each.route == "stream"}
+    streams = {each.at.run for each in faults if each.route in ("stream", None)}
     match planned.route:
         case "status" if len({each.at.run for each in faults if each.route == "status"}) > 1:
             return "one run's status is asked for in a case"
@@ -87,6 +92,30 @@ def _crowded(planned: Planned, faults: Sequence[Planned]) -> str:
             return "which events a cancelled run has is chance"
         case _:
             return ""
+
+
+def _passed(planned: Planned, faults: Sequence[Planned]) -> str:
+    """Whether an instant of the client's own may be over before it is due: what was sent at once is committed at once.
+
+    So of two of them that a commit brings about, or that follow one, the first may be the last.
+    """
+    own = [each for each in faults if each.fault in INSIDE and each.at.run == planned.at.run]
+    if planned.fault is Fault.STORE_FAILURE and planned.at.place is not Place.RECEIVED:
+        silent = planned.at.place is not Place.COMMITTED  # else what comes next may be written before this is shown
+        if not any(_parts(each, planned, silent=silent) for each in faults):
+            return "nothing is sure to be written behind that instant"
+    return (
+        ""
+        if own == [planned]
+        else "what was sent at once is committed at once: one instant of a run's client is sure to come"
+    )
+
+
+def _parts(cut: Planned, planned: Planned, *, silent: bool) -> bool:
+    """Whether a stream ends with the event of an instant, so that what follows is written later."""
+    if cut.route != "stream" or cut.nth != 1 or cut.at.run != planned.at.run or cut.at.place is not Place.AFTER_EVENT:
+        return False
+    return cut.at.event == planned.at.event and cut.fault in (_SILENT if silent else _CUTTING)
 
 
 def _ends(faults: Sequence[Planned], run: int, session: Session) -> int:

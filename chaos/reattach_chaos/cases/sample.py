@@ -12,6 +12,8 @@ from typing import Literal, TypeAlias
 from reattach_chaos.cases.bytewise import Bytes
 from reattach_chaos.cases.client import Client, Mode
 from reattach_chaos.cases.errands import objection_to
+from reattach_chaos.cases.inner_faults import inner_faults
+from reattach_chaos.cases.instants import FAULTS as INSIDE
 from reattach_chaos.cases.log_faults import LOG_FAULTS
 from reattach_chaos.cases.reach import unreached
 from reattach_chaos.cases.session import Session
@@ -109,16 +111,10 @@ def _drawn(wanted: Wanted, session: Session, client: Client, scenario: str) -> I
     match wanted.sample:
         case "quick":
             yield from quick(shape, seed=wanted.seed, scenario=scenario)
-            if client.marks:
-                yield from log_changes(session, wanted.seed, scenario)
-                yield from second_clients(session, wanted.seed, scenario)
-                yield from restarts(session, wanted.seed, scenario)
+            yield from _own(client, session, wanted.seed, scenario)
         case "full":
             yield from quick(shape, seed=wanted.seed, scenario=scenario)
-            if client.marks:
-                yield from log_changes(session, wanted.seed, scenario)
-                yield from second_clients(session, wanted.seed, scenario)
-                yield from restarts(session, wanted.seed, scenario)
+            yield from _own(client, session, wanted.seed, scenario)
             for schedule in pairwise(shape, seed=wanted.seed, scenario=scenario):
                 faults = _bounded(schedule)
                 yield schedule if faults == schedule.faults else schedule.with_faults(faults)
@@ -129,6 +125,16 @@ def _drawn(wanted: Wanted, session: Session, client: Client, scenario: str) -> I
             yield from islice(sim(wanted.seed), SIM_CASES)
     if wanted.kill and wanted.sample != "soak":
         yield from _kills(wanted, session, scenario)
+
+
+def _own(client: Client, session: Session, seed: int, scenario: str) -> Iterator[Schedule]:
+    """Yield what the quick sample has for our clients, beside what it has for all."""
+    if client.marks:
+        yield from log_changes(session, seed, scenario)
+        yield from second_clients(session, seed, scenario)
+        yield from restarts(session, seed, scenario)
+    if client.instants:
+        yield from inner_faults(session, seed, scenario)
 
 
 def _bounded(schedule: Schedule) -> tuple[Planned, ...]:
@@ -232,10 +238,14 @@ def _shows(planned: Planned, earlier: tuple[Planned, ...]) -> bool:
 
 
 def _means(planned: Planned, later: tuple[Planned, ...]) -> bool:
-    """Whether a fault is only there for a later one: the FIN that makes a resume, the silence for a kill or a second client."""
+    """Whether a fault is only there for a later one: the FIN that makes a resume or parts two commits, the silence for a kill."""
     match planned.fault:
         case Fault.FIN:
-            return planned.nth == 1 and any(each.nth == 2 and each.route == planned.route for each in later)
+            return planned.nth == 1 and any(
+                (each.nth == 2 and each.route == planned.route)
+                or (each.fault in INSIDE and each.at.run == planned.at.run)
+                for each in later
+            )
         case Fault.STALL:
             where = (planned.at.run, planned.at.event)
             return any(

@@ -1,13 +1,13 @@
 """A client's stdout lines as records: the contract of the surface page, section 3, and what our own clients say beyond it.
 
-`rendered` is a showing; `gap`, `error` and `finished` are what the application was told; `committed`, `applied` and `lease` are a
-client's own words on its marks and on who may write, which only then are judged. All else is kept as `Said`.
+`rendered` is a showing; `gap`, `error` and `finished` are what the application was told; `committed`, `applied`, `acked` and
+`lease` are a client's own words on its marks and on who may write, which only then are judged. All else is kept as `Said`.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from reattach_chaos.history.client import Applied, Committed, Delivered, Finished, Said, Surfaced
+from reattach_chaos.history.client import Acked, Applied, Committed, Delivered, Finished, Said, Surfaced
 from reattach_chaos.history.content import content_sha256
 from reattach_chaos.history.record import Record
 from reattach_chaos.history.truth import Lease
@@ -35,6 +35,8 @@ def record_of(line: Any, *, who: str = "client", life: int = 1, run: str | None 
             return Applied(id=name, token=_number(line.get("token")), who=who, life=life, run=run)
         case {"kind": "lease", "token": int(token)}:
             return Lease(token=token, who=who, life=life, run=run)
+        case {"kind": "acked", "id": str(name)}:
+            return Acked(id=name, who=who, life=life, run=run)
         case {"kind": "gap"}:
             return Surfaced(
                 what="gap",

@@ -91,12 +91,15 @@ TRAITS = {
     Fault.SERVER_RESTART: Traits(actor="runner", cuts=True, words="server restarted", settings=("signal", "down_ms")),
     Fault.NEW_EPOCH: Traits(actor="runner", words="the log replaced", settings=("keep",)),
     Fault.KILL: Traits(actor="runner", words="client killed"),
-    Fault.STORE_FAILURE: Traits(actor="runner", words="store failed", settings=("lag_ms",)),
+    Fault.STORE_FAILURE: Traits(actor="runner", words="store failed", settings=("lag_ms", "reason")),
     Fault.NO_ROUTE: Traits(actor="runner", words="no route", settings=("how",)),
     Fault.SECOND_CLIENT: Traits(actor="runner", words="a second client on the store"),
     Fault.SUSPEND: Traits(actor="runner", words="suspended", settings=("sleep_ms",)),
     Fault.EXPIRE: Traits(actor="runner", words="events expired", settings=("keep",)),
 }
 
-WORD_SETTINGS = {"signal": ("term", "kill"), "how": ("name", "tls")}
+STORE_REASONS = {"full": "no space left on device", "io": "input/output error", "locked": "database is locked"}
+"""Why a store fails, and what it says then; without a word of it, it is full."""
+
+WORD_SETTINGS = {"signal": ("term", "kill"), "how": ("name", "tls"), "reason": tuple(STORE_REASONS)}
 """Settings that are words; all others are numbers of at least 0."""

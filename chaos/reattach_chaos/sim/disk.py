@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from reattach.testing import Disk
-from reattach.testing.seams import StoreFailed
+from reattach.testing.seams import StoreFailed, StoreLocked
 from reattach_chaos.history import Applied, Committed, Died, Store
-from reattach_chaos.schedules.fault import Fault
+from reattach_chaos.schedules.fault import STORE_REASONS, Fault
 from reattach_chaos.schedules.place import Place
 from reattach_chaos.sim.journal import Process, gone
 from reattach_chaos.sim.plans import Plan, Plans
@@ -102,8 +102,9 @@ class Door(Process):
         if full is not None and self.alive:
             self._armed.remove(full)
             self._plans.fire(full)
-            self._scribe.write(Store, did="failed", reason="no space left on device")
-            raise StoreFailed("no space left on device")
+            word = full.planned.settings.get("reason", "full")
+            self._scribe.write(Store, did="failed", reason=STORE_REASONS[word])
+            raise (StoreLocked if word == "locked" else StoreFailed)(STORE_REASONS[word])
         if not self.alive:
             raise gone()
         refusals = self.journal.commit(writes)

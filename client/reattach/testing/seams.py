@@ -6,7 +6,7 @@ the seams' laws are in `runtime/clock.py`, `runtime/writer.py`, `stores/base.py`
 
 from reattach.runtime.clock import Alarm
 from reattach.runtime.writer import Done
-from reattach.stores.base import Busy, Holder, Lease, Store, StoreFailed, Write
+from reattach.stores.base import Busy, Holder, Lease, Refusal, Store, StoreFailed, StoreLocked, Write
 from reattach.transports.base import Batch, Request, Response, WireLost, WireOversize
 from reattach.wire.eventstream import Decoder, Oversize
 
@@ -19,10 +19,12 @@ __all__ = [
     "Holder",
     "Lease",
     "Oversize",
+    "Refusal",
     "Request",
     "Response",
     "Store",
     "StoreFailed",
+    "StoreLocked",
     "WireLost",
     "WireOversize",
     "Write",

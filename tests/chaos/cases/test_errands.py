@@ -3,11 +3,12 @@
 import pytest
 
 from chaos_cases import SESSION, faults
-from reattach_chaos.cases.client import CommandClient, OwnClient
+from reattach_chaos.cases.client import CommandClient, MutantClient, OwnClient
 from reattach_chaos.cases.errands import Part, objection_to, parts_of
 from reattach_chaos.schedules import Fault, Place, Planned, at
 
 OWN = OwnClient(None, None)
+SMALL = MutantClient("right", None)
 FOREIGN = CommandClient("true")
 STARTING = CommandClient("true", "start")
 
@@ -51,8 +52,14 @@ def test_a_client_that_starts_its_run_has_one():
         (cut(place=Place.AFTER_EVENT, event=9), OWN, "follow", "run 1 has 4 events"),
         (cut(place=Place.CONNECTING, fault=Fault.NO_ROUTE), OWN, "follow", "no route: not done on sockets"),
         (cut(place=Place.CONNECTING, fault=Fault.OTHER_INSTANCE), OWN, "follow", "there is one instance of the server"),
-        (cut(route=None, place=Place.COMMITTED, event=1, fault=Fault.KILL), OWN, "follow",
+        (cut(route=None, place=Place.COMMITTED, event=1, fault=Fault.KILL), OWN, "follow", ""),
+        (cut(route=None, place=Place.COMMITTED, event=1, fault=Fault.KILL), FOREIGN, "follow",
          "a client is killed when it has shown an event; what it does inside is not seen"),
+        (cut(route=None, place=Place.COMMITTED, event=1, fault=Fault.STORE_FAILURE), FOREIGN, "follow",
+         "store failed: what a client does inside is not seen"),
+        (cut(route=None, place=Place.ACKNOWLEDGED, event=1, fault=Fault.KILL), SMALL, "follow",
+         "mutant right has no instant 'acknowledged'"),
+        (cut(place=Place.IDLE, event=1, fault=Fault.SUSPEND), FOREIGN, "follow", ""),
     ],
 )  # fmt: skip
 def test_what_cannot_be_played_says_why(planned, client, mode, words):
@@ -64,3 +71,9 @@ def test_clients_are_killed_only_where_that_was_asked_for():
     kill = faults(cut(route=None, place=Place.DELIVERED, event=1, fault=Fault.KILL))
     assert objection_to(kill, SESSION, OWN, "follow", kill=True) == ""
     assert objection_to(kill, SESSION, OWN, "follow", kill=False) == "clients are killed with --kill only"
+
+
+def test_what_only_ours_see_needs_no_word():
+    """It is known of them that they go on after a kill."""
+    kill = faults(cut(route=None, place=Place.RECEIVED, event=1, fault=Fault.KILL))
+    assert objection_to(kill, SESSION, OWN, "follow", kill=False) == ""

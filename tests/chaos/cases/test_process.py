@@ -2,7 +2,10 @@
 
 import os
 import signal
+import sys
+from pathlib import Path
 
+import anyio
 import pytest
 
 from reattach_chaos.cases.process import LINE_BYTES, ShellProcess
@@ -46,5 +49,30 @@ async def test_a_kill_takes_all_that_the_command_started(tmp_path):
     """The child of the shell holds the stdout: its end is the end of the lines."""
     process = await started("sleep 600 & echo started; wait", tmp_path)
     assert await process.line() == "started"
+    process.signal("kill")
+    assert await said(process) == ([], -signal.SIGKILL)
+
+
+def state(pid):
+    """Return what the kernel says of a process: "T" stands still."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+async def becomes(pid, wanted):
+    """Wait until a process is in one of these states, for a while."""
+    with anyio.fail_after(20):
+        while state(pid) not in wanted:  # noqa: ASYNC110 -- the kernel tells nobody
+            await anyio.sleep(0.01)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the state of a process is read from /proc")
+async def test_a_suspended_command_stands_still_and_goes_on(tmp_path):
+    """All of its group, and it is none the worse for it."""
+    process = await started("sleep 600 & echo $!; wait", tmp_path)
+    pid = int(await process.line())
+    process.signal("stop")
+    await becomes(pid, "T")
+    process.signal("cont")
+    await becomes(pid, "SR")
     process.signal("kill")
     assert await said(process) == ([], -signal.SIGKILL)

@@ -24,6 +24,10 @@ def stream(place, event=None, fault=Fault.FIN, **rest):
     return Planned(fault=fault, at=at(place, event, **rest))
 
 
+def own(place, event, fault=Fault.KILL, **rest):
+    return Planned(fault=fault, at=at(place, event, **rest), route=None)
+
+
 @pytest.mark.parametrize(
     ("planned", "why"),
     [
@@ -44,6 +48,10 @@ def stream(place, event=None, fault=Fault.FIN, **rest):
         ([LIST, replace(FIN, nth=2)], "so many streams"),
         ([replace(stream(Place.AFTER_EVENT, 1, Fault.STALL), direction="upstream"), replace(FIN, nth=2)], "so many"),
         ([stream(Place.CONNECTING, fault=Fault.LATENCY), replace(FIN, nth=2)], "so many streams"),
+        ([own(Place.COMMITTED, 1), own(Place.COMMITTED, 2)], "committed at once"),
+        ([own(Place.COMMITTED, 1, Fault.STORE_FAILURE)], "nothing is sure to be written"),
+        ([FIN, own(Place.DELIVERED, 1, Fault.STORE_FAILURE)], "nothing is sure to be written"),
+        ([of("cancel"), own(Place.COMMITTED, 1)], "is chance"),
     ],
 )
 def test_what_cannot_come_is_said(planned, why):
@@ -60,6 +68,10 @@ def test_what_cannot_come_is_said(planned, why):
         [of("status", run=2), FIN],
         [of("create", fault=Fault.UNAUTHORIZED)],
         [of("cancel"), LIST, stream(Place.AFTER_EVENT, 1, run=2)],
+        [own(Place.COMMITTED, 1), own(Place.COMMITTED, 1, run=2)],
+        [own(Place.RECEIVED, 1, Fault.STORE_FAILURE)],
+        [FIN, own(Place.COMMITTED, 1, Fault.STORE_FAILURE)],
+        [replace(FIN, fault=Fault.STALL), own(Place.DELIVERED, 1, Fault.STORE_FAILURE)],
     ],
 )
 def test_all_else_is_played(planned):

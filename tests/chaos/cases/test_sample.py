@@ -17,7 +17,7 @@ def test_our_own_client_plays_the_whole_quick_sample():
     """Nothing is left out, so all requests are met."""
     chosen = choose(Wanted(seed=5), SESSION, OWN, "follow", "session")
     assert chosen.notes() == []
-    assert len(chosen.schedules) == 9 * 2 * 3 * 2 + 14 + 4 + 2 + 4 + 9
+    assert len(chosen.schedules) == 9 * 2 * 3 * 2 + 14 + 4 + 2 + 4 + 9 + 21
     assert {schedule.seed for schedule in chosen.schedules} == {5}
 
 
@@ -63,9 +63,16 @@ def test_who_leaves_a_fault_out_does_not_meet_it_on_a_resume():
 def test_kills_come_behind_each_event_but_the_last():
     """The stream is silent behind the event, so that it is the last one shown; the last event's client ends by itself."""
     wanted = Wanted(kill=True, faults=(Fault.KILL,))
-    kills = [each.faults for each in choose(wanted, SESSION, OWN, "follow", "session").schedules]
+    kills = [each.faults for each in choose(wanted, SESSION, CommandClient("true"), "follow", "session").schedules]
     assert len(kills) == 2 * (3 + 2 + 1)
     assert all(silence.fault is Fault.STALL and kill.at.event == silence.at.event for *_, silence, kill in kills)
+
+
+def test_what_comes_inside_of_a_client_is_asked_for_by_its_name_alone():
+    """The FIN that parts two commits goes along; another client is spared what nobody sees of it."""
+    for fault, count in ((Fault.KILL, 12), (Fault.STORE_FAILURE, 6), (Fault.SUSPEND, 3)):
+        assert len(ids(Wanted(faults=(fault,)))) == count
+    assert ids(Wanted(faults=(Fault.KILL, Fault.STORE_FAILURE)), CommandClient("true")) == []
 
 
 def test_a_seed_draws_the_same_soak_again():

@@ -1,0 +1,76 @@
+"""Our own client where a case is about its own instants: `main([ORDER, MODULE, *WORDS])` is MODULE's main with faults inside.
+
+ORDER is a word of `instants.py`. `reattach`'s command line gets a journal and a display that are watched, and the clocks that were
+ordered, by its seams; the small client a watched world. Nothing else of them is touched: what is under test is what everybody runs.
+
+Lines beyond the client's own: `committed`, `applied` and `acked`, so that the order of the marks is judged, and `struck`.
+"""
+
+import importlib
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from reattach import Client, Run
+from reattach.cli import following, journals, options
+from reattach.testing import Seams
+from reattach_chaos.cases.instants import WOKE, read_word
+from reattach_chaos.cases.stepped_clock import SteppedClock
+from reattach_chaos.cases.striker import Striker
+from reattach_chaos.cases.watched_store import WatchedStore
+from reattach_chaos.cases.watched_world import WatchedWorld
+from reattach_chaos.mutants import __main__ as small
+from reattach_chaos.schedules import Place
+
+
+def main(argv: Sequence[str]) -> int:
+    """Be the client; return its exit code."""
+    order, module, *words = argv
+    instants = read_word(order)
+    striker = Striker(instants.faults)
+    opened, show = vars(journals)["open_store"], following.show
+
+    def watched(run: Run, display: Any, profile: str) -> Any:
+        return show(run, WatchedDisplay(display, run, striker), profile)
+
+    with ExitStack() as seams:
+        seams.enter_context(patch.object(journals, "open_store", lambda path: WatchedStore(opened(path), striker)))
+        seams.enter_context(patch.object(following, "show", watched))
+        seams.enter_context(patch.object(small, "HttpWorld", partial(WatchedWorld, striker=striker)))
+        if instants.clock:
+            clock: Callable[[], Any] = partial(SteppedClock, Path(instants.clock), partial(striker.say, WOKE))
+            seams.enter_context(patch.object(options, "Client", partial(Client, _seams=Seams(clock=clock))))
+        code: int = importlib.import_module(module).main(words)
+        return code
+
+
+class WatchedDisplay:
+    """A display at which it is seen that an event is out; all else is the display's inside.
+
+    Args:
+        inner: The display.
+        run: What is shown; its events are confirmed aloud where a fault waits for that.
+        striker: The faults.
+    """
+
+    def __init__(self, inner: Any, run: Run, striker: Striker) -> None:
+        self._inner = inner
+        self._run = run
+        self._striker = striker
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def event(self, event: Any, changes: Any) -> None:
+        """See `Display.event`."""
+        self._inner.event(event, changes)
+        if event.gap is not None:
+            return
+        self._striker.meet(Place.DELIVERED, event.sequence or 0)
+        if self._striker.waits_at(Place.ACKNOWLEDGED):
+            self._run.ack(event)
+            self._striker.say("acked", id=event.id)
+            self._striker.meet(Place.ACKNOWLEDGED, event.sequence or 0)
