@@ -217,7 +217,7 @@ async def test_b20_a_proxy_that_compresses_and_does_not_flush():
                 async for _ in run:
                     pass
             assert len(played.asked("stream")) == 3
-            assert (await run.status()) is reattach.Status.COMPLETED
+            assert (await run.status()) in (reattach.Status.RUNNING, reattach.Status.COMPLETED)
 
 
 async def test_b30_connections_that_close_at_once(server):
