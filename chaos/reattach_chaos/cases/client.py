@@ -40,6 +40,8 @@ class Errand:
         heartbeat_s: What the server keeps.
         case: The case's id.
         on_gap: What ours does where events are gone, "" for what it does unasked; see `reattach follow --on-gap`.
+        names: Where a resolver of ours finds that the server's name is not known just now; None: names are as they are.
+        trusted: The certificate that the client has to know; None: there is no TLS.
         used: A process of ours will do that was another case's client before: there are thousands of them.
         inside: What its process is to do to itself; a process of ours.
     """
@@ -60,6 +62,8 @@ class Errand:
     used: bool = False
     on_gap: str = ""
     inside: Instants | None = None
+    names: Path | None = None
+    trusted: Path | None = None
 
     def env(self, attempt: int) -> dict[str, str]:
         """Return the environment: ours, and the contract's."""
@@ -82,6 +86,8 @@ class Errand:
             }
         else:
             told |= {"REATTACH_RUN": self.run, "REATTACH_EVENTS_URL": f"{self.url}/v1/runs/{self.run}/events"}
+        if self.trusted is not None:
+            told["SSL_CERT_FILE"] = str(self.trusted)
         kept = {name: value for name, value in os.environ.items() if not name.startswith("REATTACH_")}
         return {**kept, **told}
 
@@ -99,6 +105,8 @@ class Client(Protocol):
     """The members of a schedule's `client` that it obeys."""
     instants: frozenset[Place]
     """The instants of its own that its process sees, and does faults at."""
+    ways: frozenset[str]
+    """In which ways its route to a server can be lost, beside what a gate does to it: "name", "tls"."""
 
     def steps(self, errand: Errand) -> int:
         """Return how many processes an errand takes, one after the other."""
@@ -134,6 +142,7 @@ class CommandClient:
         self.name = command
         self.settings: frozenset[str] = frozenset()
         self.instants: frozenset[Place] = frozenset()
+        self.ways: frozenset[str] = frozenset()
         self._born = born
         self.marks = marks
         self.routes: frozenset[Route] = frozenset({"stream"} if mode == "follow" else {"create", "stream"})
@@ -160,6 +169,7 @@ class OwnClient:
     routes: frozenset[Route] = frozenset({"create", "stream", "status", "list", "cancel", "answer"})
     settings: frozenset[str] = frozenset({"on_gap"})
     instants = frozenset(OF_CLIENT)
+    ways: frozenset[str] = frozenset({"name", "tls"})
 
     def __init__(self, nursery: Path, workers: Workers) -> None:
         self._nursery = nursery
@@ -207,6 +217,7 @@ class MutantClient:
     marks = True
     settings: frozenset[str] = frozenset()
     instants = frozenset(OF_CLIENT) - {Place.ACKNOWLEDGED}
+    ways: frozenset[str] = frozenset({"name"})
 
     def __init__(self, mutant: str, nursery: Path, mode: Mode = "follow") -> None:
         self.name = f"mutant {mutant}"
@@ -229,7 +240,9 @@ class MutantClient:
 
 
 def _ordered(errand: Errand, module: str, words: list[str]) -> tuple[str, list[str]]:
-    """Return what a process of ours runs: with what it is to do to itself, where there is such."""
-    if errand.inside is None:
-        return module, words
-    return "reattach_chaos.cases.inside", [errand.inside.word(), module, *words]
+    """Return what a process of ours runs: with what it is to do to itself, and where it looks names up, where there is such."""
+    if errand.inside is not None:
+        module, words = "reattach_chaos.cases.inside", [errand.inside.word(), module, *words]
+    if errand.names is not None:
+        module, words = "reattach_chaos.cases.resolver", [str(errand.names), module, *words]
+    return module, words

@@ -1,6 +1,6 @@
-"""`Deeds`: what a case's runner does at a place of the wire while the gate holds there: to a log, or to the whole server.
+"""`Deeds`: what a case's runner does at a place of the wire while the gate holds: to a log, to the server, to the way there.
 
-Never here: how it is done (`log_faults.py`, `restarts.py`), nor what a client must make of it.
+Never here: how it is done (`log_faults.py`, `restarts.py`, `ways.py`), nor what a client must make of it.
 """
 
 from types import TracebackType
@@ -11,6 +11,7 @@ from reattach_chaos.cases.log_faults import LogFaults
 from reattach_chaos.cases.own_server import OwnServer
 from reattach_chaos.cases.restarts import Restarts
 from reattach_chaos.cases.session import SETTLE_S
+from reattach_chaos.cases.ways import Ways
 from reattach_chaos.gate import Gate
 from reattach_chaos.gate.cuts import Exchange
 from reattach_chaos.history import Recorder
@@ -24,11 +25,13 @@ class Deeds:
         control: The case's hand.
         recorder: Where to write what was done.
         server: The case's own; None: it has none.
+        ways: The client's way to it.
     """
 
-    def __init__(self, control: Control, recorder: Recorder, server: OwnServer | None) -> None:
+    def __init__(self, control: Control, recorder: Recorder, server: OwnServer | None, ways: Ways) -> None:
         self._log_faults = LogFaults(control, recorder, SETTLE_S)
         self._restarts = None if server is None else Restarts(server, recorder, self._away)
+        self._ways = ways
         self._gate: Gate | None = None
         self._trouble: ServerTrouble | None = None
 
@@ -40,7 +43,9 @@ class Deeds:
     async def perform(self, planned: Planned, exchange: Exchange) -> None:
         """Do a fault. Where the server does not play along, `all_of` raises what was wrong."""
         try:
-            if self._restarts is None:
+            if planned.fault is Fault.NO_ROUTE:
+                self._ways.lose(planned)
+            elif self._restarts is None:
                 await self._log_faults.perform(planned, exchange)
             elif planned.fault is Fault.SERVER_RESTART:
                 await self._restarts.perform(planned)
@@ -60,6 +65,7 @@ class Deeds:
             await self._restarts.over()
         if self._trouble is not None:
             raise self._trouble
+        self._ways.over()
 
     async def all_of(self, run: str) -> tuple[list[Event], list[Event]]:
         """Return every event that ever was in a run's log, and what it holds of them; see `LogFaults`."""

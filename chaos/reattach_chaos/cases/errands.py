@@ -10,6 +10,7 @@ from reattach_chaos.cases.client import Client, Mode, Task
 from reattach_chaos.cases.instants import FAULTS, is_shown
 from reattach_chaos.cases.log_faults import LOG_FAULTS
 from reattach_chaos.cases.session import Session
+from reattach_chaos.cases.ways import how
 from reattach_chaos.schedules import Fault, Planned, Schedule
 
 EVERY_SETTING = frozenset({"on_gap"})
@@ -84,13 +85,14 @@ def _objection(planned: Planned, session: Session, client: Client, mode: Mode, *
             return f"{planned.fault.traits.words}: done at a stream's places only"
         if mode == "start" and planned.at.event is None:
             return "which run a client starts is not known before it asks for its stream"
+    elif planned.fault is Fault.NO_ROUTE:
+        if (way := how(planned)) not in client.ways:
+            return f"{planned.fault.traits.words} ({way}): done to clients of ours only"
     elif planned.fault is Fault.SERVER_RESTART:
         if not own:
             return f"{planned.fault.traits.words}: done to a server of ours only"
         if planned.route is None:
             return "a server's own steps are not seen from outside"
-    elif planned.fault.traits.actor == "runner" or planned.route is None:
-        return f"{planned.fault.traits.words}: not done on sockets"
     elif planned.fault is Fault.OTHER_INSTANCE:
         return "there is one instance of the server"
     if planned.route is not None and planned.route not in client.routes:

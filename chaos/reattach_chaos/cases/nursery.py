@@ -35,6 +35,7 @@ MODULES = (
     "reattach_chaos.mutants.__main__",
     "reattach_chaos.cases.worker",
     "reattach_chaos.cases.server",
+    "reattach_chaos.cases.resolver",
 )
 SIGNALS = {
     b"term\n": signal.SIGTERM,

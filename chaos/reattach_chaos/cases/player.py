@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from reattach_chaos.cases.chains import Chain, names_of
 from reattach_chaos.cases.client import Client, Errand, Mode
 from reattach_chaos.cases.control import SETTLED, Control, Event, ServerTrouble
 from reattach_chaos.cases.deeds import Deeds
@@ -26,6 +27,7 @@ from reattach_chaos.cases.own_server import OwnServer, Recipe, begun, needs_own
 from reattach_chaos.cases.running import Running
 from reattach_chaos.cases.session import SETTLE_S, Session, as_text, made
 from reattach_chaos.cases.terms import FLOOR_MS, GIVE_UP_MS, Terms
+from reattach_chaos.cases.ways import Ways
 from reattach_chaos.checkers import judge
 from reattach_chaos.gate import Gate
 from reattach_chaos.gate.actuators import Actuator
@@ -93,18 +95,6 @@ class Served:
     admin_url: str | None
     before: int
     own: OwnServer | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """A part of a case with the runs that were made for it: the last is what the client follows."""
-
-    part: Part
-    runs: tuple[str, ...]
-    session_id: str
-    actions: tuple[str, ...] = ()
-    goes_on: bool = False
-    """What the client answers makes another run."""
 
 
 class Player:
@@ -185,7 +175,8 @@ class Player:
         chains = [
             await self._made(control, session, part, f"{schedule.id}-{place}") for place, part in enumerate(parts)
         ]
-        deeds = Deeds(control, recorder, served.own)
+        ways = Ways(schedule, folder)
+        deeds = Deeds(control, recorder, served.own, ways)
         upstream = urlsplit(served.url)
         address = (upstream.hostname or "127.0.0.1", upstream.port or 80)
 
@@ -197,6 +188,7 @@ class Player:
 
         async with (
             deeds,
+            ways,
             stage.actuator() as actuator,
             Gate(
                 address,
@@ -208,6 +200,7 @@ class Player:
                 notes=notes is not None,
             ) as gate,
         ):
+            url = await ways.lead(gate.url)
             running = Running(stage.client, recorder, gate, schedule, stage.terms.timeout_s)
             names = names_of(chains, schedule)
             gate.name_runs(*names)
@@ -217,7 +210,7 @@ class Player:
                     folder / f"state-{place}"
                 )  # a client under test knows of one run: it would go on after another's events
                 await asyncio.to_thread(state.mkdir)
-                await running.errand(self._errand(schedule, place, chain, gate.url, token, state), chain.part.run)
+                await running.errand(self._errand(schedule, place, chain, (url, ways), token, state), chain.part.run)
                 if running.timed_out:
                     break
             if notes is not None:
@@ -256,7 +249,10 @@ class Player:
         actions = tuple(action["id"] for action in paused.get("required_actions") or ())
         return Chain(part, ids, session_id, actions, goes_on=True)
 
-    def _errand(self, schedule: Schedule, place: int, chain: Chain, url: str, token: str, state: Path) -> Errand:
+    def _errand(
+        self, schedule: Schedule, place: int, chain: Chain, way: tuple[str, Ways], token: str, state: Path
+    ) -> Errand:
+        url, ways = way
         stage, session = self.stage, self.stage.session_of(schedule)
         return Errand(
             task=chain.part.task,
@@ -273,6 +269,8 @@ class Player:
             heartbeat_s=stage.terms.heartbeat_ms / 1000,
             case=schedule.id,
             on_gap=schedule.client.get("on_gap") or ("continue" if _changes_log(schedule) else ""),
+            names=ways.names,
+            trusted=ways.trusted,
             used=bool(schedule.faults) and all(each.at.place is Place.OFFSET for each in schedule.faults),
         )
 
@@ -339,20 +337,3 @@ def _changes_log(schedule: Schedule) -> bool:
 def _trouble_of(history: History) -> str:
     """Return what the gate could not do, in words."""
     return next((str(record.facts.get("message", "")) for record in history.of(Other) if record.name == "trouble"), "")
-
-
-def names_of(chains: list[Chain], schedule: Schedule) -> list[str]:
-    """Return the runs' ids in the order of their numbers in the schedule; a run that nobody follows has a made-up one."""
-    followed: dict[int, str] = {}
-    behind: dict[int, str] = {}
-    for chain in chains:
-        last = chain.part.run
-        if chain.goes_on:
-            # A fault of a status is met by who answers, and says itself which run's status that is.
-            asked = [planned.at.run for planned in schedule.faults if planned.route == "status"]
-            last = asked[0] if asked else last - 1
-        if chain.runs and last > 0:
-            followed[last] = chain.runs[-1]
-        behind |= {last - back: run for back, run in enumerate(reversed(chain.runs)) if last > back > 0}
-    names = behind | followed  # a run that another only goes on from is not the one of its number that is followed
-    return [names.get(number, f"(run {number})") for number in range(1, max(names, default=0) + 1)]

@@ -10,7 +10,9 @@ from reattach_chaos.cases.log_faults import LOG_FAULTS
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule
 
-_ENDING = frozenset({Fault.REFUSE, Fault.ACCEPT_CLOSE, Fault.BUSY, Fault.UNAUTHORIZED, Fault.EMPTY, Fault.WRONG_TYPE})
+_ENDING = frozenset(
+    {Fault.REFUSE, Fault.ACCEPT_CLOSE, Fault.BUSY, Fault.UNAUTHORIZED, Fault.EMPTY, Fault.WRONG_TYPE, Fault.NO_ROUTE}
+)
 """Faults that no stream gets past, beside those that cut."""
 _EVERY = 1_000  # as many as a case can have
 _REFUSING = frozenset({Fault.UNAUTHORIZED, Fault.WRONG_TYPE})

@@ -133,6 +133,7 @@ def _own(client: Client, session: Session, seed: int, scenario: str) -> Iterator
         yield from log_changes(session, seed, scenario)
         yield from second_clients(session, seed, scenario)
         yield from restarts(session, seed, scenario)
+        yield from lost_ways(seed, scenario)
     if client.instants:
         yield from inner_faults(session, seed, scenario)
 
@@ -196,6 +197,16 @@ def restarts(session: Session, seed: int, scenario: str) -> Iterator[Schedule]:
         yield empty.with_faults((lost,))
     again = Planned(fault=Fault.SERVER_RESTART, at=at(Place.IN_BACKOFF), nth=2, settings=kill)
     yield empty.with_faults((before(2), again))
+
+
+def lost_ways(seed: int, scenario: str) -> Iterator[Schedule]:
+    """Yield a handful of cases in which the server's name is not known, or its certificate is another's."""
+    empty = Schedule(id="no-fault", seed=seed, scenario=scenario)
+    for way in ("name", "tls"):
+        for route in ROUTES[:2]:
+            lost = Planned(fault=Fault.NO_ROUTE, at=at(Place.CONNECTING), route=route, settings={"how": way})
+            yield empty.with_faults((lost,))
+        yield empty.with_faults((before(2), replace(lost, nth=2)))
 
 
 def _kills(wanted: Wanted, session: Session, scenario: str) -> Iterator[Schedule]:

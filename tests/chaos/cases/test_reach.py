@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from chaos_cases import SESSION, faults
+from reattach_chaos.cases.chains import Chain, names_of
 from reattach_chaos.cases.errands import Part
-from reattach_chaos.cases.player import Chain, names_of
 from reattach_chaos.cases.reach import unreached
 from reattach_chaos.cases.session import RunOf, Session
 from reattach_chaos.schedules import Fault, Place, Planned, at

@@ -56,6 +56,9 @@ ANSWERS = frozenset({Fault.BUSY, Fault.UNAUTHORIZED, Fault.EMPTY, Fault.WRONG_TY
 EDITS = frozenset({Fault.EARLY_END, Fault.DUPLICATE, Fault.BROKEN_CHUNK})
 """Faults for which the answer is framed anew."""
 
+ENDS = frozenset({Fault.SERVER_RESTART, Fault.NO_ROUTE})
+"""What the runner does and no connection outlives: whatever a server had sent before is with it, and a request has no way."""
+
 
 async def strike(blow: Blow) -> None:
     """Do a fault.
@@ -73,5 +76,5 @@ async def strike(blow: Blow) -> None:
         raise Impossible("nobody is there who does it")
     blow.tell()
     await perform(blow.planned, blow.exchange)
-    if blow.planned.fault.traits.cuts:
-        await blow.hang_up("server")  # whatever it had sent before is with it
+    if blow.planned.fault in ENDS:
+        await blow.hang_up("server")
