@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reattach_chaos.cases.command import Options
 
-_SEED, _JOBS_A_CPU, _MOST_JOBS = 7, 4, 32
+_SEED, _JOBS_A_CPU, _MOST_JOBS, _TIMEOUT_S = 7, 4, 32, 30.0
 
 
 def chaos(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -56,8 +56,7 @@ def _add_run(commands: Any) -> None:
     parser.add_argument(
         "--sample",
         choices=("quick", "full", "soak", "sim"),
-        default="quick",
-        help="default: %(default)s; sim: in memory",
+        help="default: quick, with --mutant of a client what shows that one; sim: in memory",
     )
     parser.add_argument(
         "--faults", type=_words, default=(), metavar="F,…", help="only cases of these, such as fin,rst,stall"
@@ -96,12 +95,9 @@ def _add_stage(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--client-mode",
         choices=("follow", "start"),
-        default="follow",
-        help="whether it starts the run (default: follow)",
+        help="whether it starts the run (default: follow, with --mutant of a client what shows that one)",
     )
-    parser.add_argument(
-        "--client-timeout", type=_seconds, default=30.0, metavar="S", help="until a client is ended (default: 30)"
-    )
+    parser.add_argument("--client-timeout", type=_seconds, metavar="S", help="until a client is ended (default: 30)")
     parser.add_argument(
         "--backend",
         choices=("auto", "embedded", "toxiproxy"),
@@ -194,6 +190,7 @@ def _options(args: argparse.Namespace) -> Options:
         ValueError: Something named is not there; says which there are.
     """
     from reattach_chaos.cases.command import Options
+    from reattach_chaos.cases.exposures import EXPOSURES, Exposure
     from reattach_chaos.cases.sample import Wanted
     from reattach_chaos.cases.theatre import Bill
     from reattach_chaos.mutants import KILLED_BY
@@ -218,6 +215,11 @@ def _options(args: argparse.Namespace) -> Options:
             dump_script(load_script(args.scenario))
         )  # a ScenarioError is a ValueError that names the place
     simulated = getattr(args, "sample", "") == "sim"
+    shown = EXPOSURES.get("" if wrong or args.chaos != "run" else args.mutant, Exposure(cases=()))
+    others = ("sample", "faults", "positions", "only", "kill", "target", "scenario")
+    exposing = bool(shown.cases) and not any(getattr(args, flag) for flag in others)
+    if not exposing:  # other cases are named: whether a mutant starts its runs is its own all the same
+        shown = Exposure(cases=(), mode=shown.mode)
     for flag in ("client", "target", "mutant", "scenario", "toxiproxy", "kill") if simulated else ():
         if getattr(args, flag):
             raise ValueError(
@@ -227,12 +229,12 @@ def _options(args: argparse.Namespace) -> Options:
     bill = Bill(
         target=args.target.rstrip("/"),
         client=args.client,
-        wrong=wrong,
+        wrong=wrong or shown.wrong,
         mutant="" if wrong else args.mutant,
-        mode=args.client_mode,
-        scenario="" if script is not None else args.scenario,
+        mode=args.client_mode or shown.mode,
+        scenario="" if script is not None else args.scenario or shown.scenario,
         script=script,
-        timeout_s=args.client_timeout,
+        timeout_s=args.client_timeout or shown.timeout_s or _TIMEOUT_S,
         backend=args.backend,
         toxiproxy=args.toxiproxy,
         seed=seed,
@@ -242,7 +244,8 @@ def _options(args: argparse.Namespace) -> Options:
     if args.chaos != "run":
         return Options(bill=bill, quiet=quiet, as_json=as_json)
     wanted = Wanted(
-        sample=args.sample,
+        sample="mutant" if exposing else args.sample or "quick",
+        mutant=args.mutant if exposing else "",
         seed=seed,
         faults=tuple(_known(Fault, "--faults", word) for word in args.faults),
         places=tuple(_known(Place, "--positions", word) for word in args.positions),

@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from reattach_chaos.cases.instants import Instants
 from reattach_chaos.cases.process import BornProcess, Process, ShellProcess
+from reattach_chaos.cases.terms import OURS, SMALL, Backoff
 from reattach_chaos.cases.workers import Workers
 from reattach_chaos.schedules import Place
 from reattach_chaos.schedules.place import OF_CLIENT
@@ -99,6 +100,8 @@ class Client(Protocol):
     """As it was named on the command line."""
     marks: bool
     """It marks what it may have shown before."""
+    backoff: Backoff | None
+    """How it waits; None: that is not known."""
     routes: frozenset[Route]
     """The kinds of requests that it makes, in some errand."""
     settings: frozenset[str]
@@ -143,6 +146,7 @@ class CommandClient:
         self.settings: frozenset[str] = frozenset()
         self.instants: frozenset[Place] = frozenset()
         self.ways: frozenset[str] = frozenset()
+        self.backoff: Backoff | None = None
         self._born = born
         self.marks = marks
         self.routes: frozenset[Route] = frozenset({"stream"} if mode == "follow" else {"create", "stream"})
@@ -166,6 +170,7 @@ class OwnClient:
 
     name = "reattach"
     marks = True
+    backoff: Backoff | None = OURS
     routes: frozenset[Route] = frozenset({"create", "stream", "status", "list", "cancel", "answer"})
     settings: frozenset[str] = frozenset({"on_gap"})
     instants = frozenset(OF_CLIENT)
@@ -218,6 +223,7 @@ class MutantClient:
     settings: frozenset[str] = frozenset()
     instants = frozenset(OF_CLIENT) - {Place.ACKNOWLEDGED}
     ways: frozenset[str] = frozenset({"name"})
+    backoff: Backoff | None = SMALL
 
     def __init__(self, mutant: str, nursery: Path, mode: Mode = "follow") -> None:
         self.name = f"mutant {mutant}"

@@ -23,6 +23,7 @@ from reattach_chaos.cases.batch import batch
 from reattach_chaos.cases.bytewise import every_byte
 from reattach_chaos.cases.control import ServerTrouble
 from reattach_chaos.cases.errands import objection_to
+from reattach_chaos.cases.exposures import EXPOSURES
 from reattach_chaos.cases.folder import Folder, NoSuchCase, Saved, find, newest_page, of_seed, saved
 from reattach_chaos.cases.progress import Progress
 from reattach_chaos.cases.recipe import SESSION, bill_of, played_with
@@ -155,7 +156,7 @@ async def _run(options: Options) -> int:
 
         played = await batch(told, stage.player.play, done, jobs=options.jobs, fail_fast=options.fail_fast)
         progress.end()
-        notes = chosen.notes()
+        notes = [*_own_sample(options), *chosen.notes()]
         if kept["idle"]:
             notes.append(f"{kept['idle']} cases that were drawn are not counted: not all of their faults came.")
         failing = next((case for case in played if case.verdict.word == "invalid"), None)
@@ -215,6 +216,15 @@ async def _smallest(case: Played, stage: Theatre, options: Options) -> Played:
             smallest = tried
             search.failed(schedule)
     return smallest
+
+
+def _own_sample(options: Options) -> list[str]:
+    """Say that only what shows a mutant is played, and how."""
+    if options.wanted.sample != "mutant":
+        return []
+    words = EXPOSURES[options.wanted.mutant].words()
+    special = f" ({words})" if words else ""
+    return [f"Only what shows the mutant {options.wanted.mutant} is played{special}; for other cases name a --sample."]
 
 
 def _came_to_nothing(case: Played) -> bool:

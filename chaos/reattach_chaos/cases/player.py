@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -26,14 +26,26 @@ from reattach_chaos.cases.log_faults import LOG_FAULTS
 from reattach_chaos.cases.own_server import OwnServer, Recipe, begun, needs_own
 from reattach_chaos.cases.running import Running
 from reattach_chaos.cases.session import SETTLE_S, Session, as_text, made
-from reattach_chaos.cases.terms import FLOOR_MS, GIVE_UP_MS, Terms
+from reattach_chaos.cases.terms import Terms
 from reattach_chaos.cases.ways import Ways
 from reattach_chaos.checkers import judge
 from reattach_chaos.gate import Gate
 from reattach_chaos.gate.actuators import Actuator
 from reattach_chaos.gate.cuts import Exchange
 from reattach_chaos.gate.offsets import Boundary
-from reattach_chaos.history import Case, Counts, Created, CutPlanned, Effect, History, Other, Recorder, Status, Terminal
+from reattach_chaos.history import (
+    Case,
+    Counts,
+    Created,
+    CutPlanned,
+    Effect,
+    History,
+    Other,
+    Recorder,
+    Server,
+    Status,
+    Terminal,
+)
 from reattach_chaos.report import Played
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule
 from reattach_chaos.toxiproxy.control import ToxiproxyError
@@ -59,6 +71,7 @@ class Stage:
         actuator: Returns who ends a case's connections.
         recipe: How a server for one case alone is made; None: the server is none of ours.
         sessions: Others that are played, by the scenario that a schedule names.
+        skips: The server is known to leave out events: the client is judged by what it makes of that.
     """
 
     http: httpx.AsyncClient
@@ -72,6 +85,7 @@ class Stage:
     actuator: Callable[[], AbstractAsyncContextManager[Actuator]]
     recipe: Recipe | None = None
     sessions: dict[str, Session] = field(default_factory=dict)
+    skips: bool = False
 
     def session_of(self, schedule: Schedule) -> Session:
         """Return what a schedule is about."""
@@ -160,6 +174,8 @@ class Player:
         control = Control(stage.http, served.url, token, served.admin_url)
         parts = parts_of(schedule, session, stage.mode)
         recorder.record(self._case(schedule, session, parts))
+        if stage.skips:
+            recorder.record(Server(did="skipped", who="server"))
         for number, planned in enumerate(schedule.faults, 1):
             if planned.route is None:
                 recorder.record(
@@ -229,8 +245,7 @@ class Player:
             heartbeat_ms=terms.heartbeat_ms,
             stall_heartbeats=terms.stall_heartbeats,
             converge_ms=terms.converge_ms,
-            give_up_ms=GIVE_UP_MS if terms.own else None,
-            floor_ms=FLOOR_MS if terms.own else None,
+            **(asdict(terms.backoff) if terms.backoff is not None else {}),
         )
 
     async def _made(self, control: Control, session: Session, part: Part, key: str) -> Chain:

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from reattach_chaos.cases.bytewise import Bytes
 from reattach_chaos.cases.client import Client, Mode
 from reattach_chaos.cases.errands import objection_to
+from reattach_chaos.cases.exposures import EXPOSURES
 from reattach_chaos.cases.inner_faults import inner_faults
 from reattach_chaos.cases.instants import FAULTS as INSIDE
 from reattach_chaos.cases.log_faults import LOG_FAULTS
@@ -21,7 +22,7 @@ from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at, pairwi
 from reattach_chaos.schedules.quick import before
 from reattach_chaos.schedules.schedule import ROUTES
 
-SampleName: TypeAlias = Literal["quick", "full", "soak", "sim"]
+SampleName: TypeAlias = Literal["quick", "full", "soak", "sim", "mutant"]
 SOAK_CASES = 500
 MOST_DRAWN = 4_000
 """Schedules are drawn until so many can be played, or so many were looked at."""
@@ -38,12 +39,13 @@ class Wanted:
     """What was asked for.
 
     Attributes:
-        sample: Which sample.
+        sample: Which sample; "mutant": what shows the one of `mutant`.
         seed: Of what is drawn.
         faults: Only cases of these; empty: all. What only makes another fault's place, does not count: see `_means`.
         places: Only cases with a fault at one of these; empty: all.
         only: Only these ids, or their starts; empty: all.
         kill: Whether clients are killed, too.
+        mutant: A client mutant's name, for its own sample.
     """
 
     sample: SampleName = "quick"
@@ -52,6 +54,7 @@ class Wanted:
     places: tuple[Place, ...] = ()
     only: tuple[str, ...] = ()
     kill: bool = False
+    mutant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,8 @@ def _drawn(wanted: Wanted, session: Session, client: Client, scenario: str) -> I
         case "soak":
             for schedule in islice(soak(wanted.seed, shape, scenario=scenario), MOST_DRAWN):
                 yield replace(schedule, faults=_bounded(schedule))
+        case "mutant":
+            yield from EXPOSURES[wanted.mutant].schedules(wanted.seed, scenario)
         case "sim":
             yield from islice(sim(wanted.seed), SIM_CASES)
     if wanted.kill and wanted.sample != "soak":

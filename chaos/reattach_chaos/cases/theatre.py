@@ -21,6 +21,7 @@ import httpx
 from reattach_chaos.cases.backend import Backend
 from reattach_chaos.cases.client import Client, CommandClient, Mode, MutantClient, OwnClient
 from reattach_chaos.cases.control import Control
+from reattach_chaos.cases.exposures import SKIPPING
 from reattach_chaos.cases.own_server import MODULE as SERVER
 from reattach_chaos.cases.own_server import Recipe
 from reattach_chaos.cases.player import Player, Stage
@@ -70,6 +71,11 @@ class Bill:
     toxiproxy: str = ""
     seed: int = 0
     simulated: bool = False
+
+    @property
+    def skips(self) -> bool:
+        """Whether the server is known to leave out events, and a client is judged by what it makes of that."""
+        return bool(self.mutant) and self.wrong == SKIPPING
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +134,11 @@ async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
             session=session,
             client=client,
             mode=bill.mode,
-            terms=Terms(
-                timeout_s=bill.timeout_s, heartbeat_ms=heartbeat, marks=client.marks, own=isinstance(client, OwnClient)
-            ),
+            terms=Terms(timeout_s=bill.timeout_s, heartbeat_ms=heartbeat, marks=client.marks, backoff=client.backoff),
             token=lambda: secrets.token_hex(16) if own else given,
             actuator=backend.actuator,
             recipe=Recipe(nursery, tuple(_server_words(bill))) if own else None,
+            skips=bill.skips,
         )
         yield Theatre(Player(stage), session, client, url, backend.name)
 

@@ -1,21 +1,23 @@
 """I14, bounded rate: attempts stay within a budget; the waits grow, with jitter, and only progress makes them short again.
 
 Progress is a new event, never a 200. `Retry-After` is a floor. Growth is judged only where the case knows the client's backoff:
-over many attempts the waits' sum must not fall below a twentieth of what full jitter gives on average, which chance alone does
-less than once in a hundred thousand cases.
+over many attempts the waits' sum must not be one that full jitter would give less than once in a million cases.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 
 from reattach_chaos.checkers.attempts import Streak, streaks
 from reattach_chaos.checkers.reading import CLIENT
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
-from reattach_chaos.history import Case, Head, History, Request
+from reattach_chaos.history import Case, Head, History, Request, Resume
 
 ENOUGH = 9
 """Attempts in a row from which growth can be told from chance."""
+RARE = 1e-6
+"""Waits that full jitter gives as seldom as this were not drawn by it."""
 SLACK = 20
-"""So many times shorter than the average may the waits be."""
+"""So many times shorter than the average may waits be where it is not known of which request each is."""
 EARLY_MS = 20.0
 """A clock's and a loaded machine's inexactness."""
 
@@ -49,14 +51,27 @@ def _not_growing(row: Streak, case: Case) -> Iterator[Invalid]:
     ]  # the first wait may be none: at once, after a loss of a connection that had brought something
     if case.floor_ms is None or len(waits) < ENOUGH:
         return
-    expected = sum(
-        (case.floor_ms + min(case.ceiling_ms, case.base_ms * 2 ** min(number, 30))) / 2
-        for number in range(len(waits) - 1)
-    )
+    floor = case.floor_ms
+    highest = [min(case.ceiling_ms, case.base_ms * 2 ** min(number, 30)) for number in range(len(waits) - 1)]
     elapsed = waits[-1].at_ms - waits[0].at_ms
-    if elapsed < expected / SLACK:
+    if all(isinstance(each, Resume) for each in waits):
+        wrong = _chance(elapsed + EARLY_MS - floor * len(highest), [max(each - floor, 1.0) for each in highest]) < RARE
+    else:  # what was refused may have been for a status: two rows of waits in one
+        wrong = elapsed < sum((floor + each) / 2 for each in highest) / SLACK
+    if wrong:
         sentence = f"{len(waits)} attempts without a new event in {elapsed:g} ms: the waits do not grow"
         yield Invalid(anomaly="storm", sentence=sentence, witness=(waits[0], waits[-1]))
+
+
+def _chance(total: float, widths: Sequence[float]) -> float:
+    """Return a bound on the chance that draws from 0 to each of these widths have a sum of at most `total`.
+
+    It is the volume of the corner of their box that the sum cuts off: total to the power of n, by n! and by the widths' product.
+    """
+    if total <= 0.0:
+        return 0.0
+    logarithm = len(widths) * math.log(total) - math.lgamma(len(widths) + 1) - sum(map(math.log, widths))
+    return math.exp(min(0.0, logarithm))
 
 
 def _too_early(history: History) -> Iterator[Invalid]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from reattach_chaos.checkers.ending import Ending, ending
 from reattach_chaos.checkers.reading import CLIENT, Reading, Showing, read
+from reattach_chaos.checkers.refusals import PERMANENT, rows
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
 from reattach_chaos.history import (
     CutFired,
@@ -25,7 +26,6 @@ from reattach_chaos.history import (
     Surfaced,
 )
 
-PERMANENT = frozenset({400, 401, 403, 404, 409, 410})
 STREAM = "text/event-stream"
 FOREIGN = 3
 """So many streams in a row that are something else are for a person (the surface's RemoteProtocolError)."""
@@ -94,18 +94,11 @@ def _another_protocol(reading: Reading, showing: Showing, error: Surfaced) -> bo
 
 
 def _for_ever(reading: Reading, showing: Showing) -> Iterator[Invalid]:
-    """Yield a row of permanent refusals at one cursor that is longer than the case allows."""
-    row: list[ResumeRejected] = []
-    answers: list[ResumeOk | ResumeRejected] = [
-        *reading.of(ResumeOk, showing),
-        *reading.of(ResumeRejected, showing),
-    ]
-    for answer in sorted(answers, key=lambda record: record.n):
-        if isinstance(answer, ResumeOk) or answer.status not in PERMANENT:
-            row = []
-            continue
-        row.append(answer)
-        if len(row) > reading.history.case.permanent_tries:
-            sentence = f"{answer.status} {answer.code} was answered {len(row)} times in a row, and asked for again"
+    """Yield a row of permanent refusals that is longer than the case allows."""
+    tries = reading.history.case.permanent_tries
+    for row in rows(reading, showing):
+        if len(row) > tries:
+            answer = row[tries]
+            sentence = f"{answer.status} {answer.code} was answered {tries + 1} times in a row, and asked for again"
             yield Invalid(anomaly="storm", sentence=sentence, witness=(row[0], answer))
             return

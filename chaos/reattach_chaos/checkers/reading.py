@@ -5,7 +5,7 @@ the event's own id name the same place, and numbers of two epochs are never comp
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,7 @@ from reattach_chaos.history import (
     Logged,
     Received,
     Record,
+    Resume,
     Server,
     Surfaced,
 )
@@ -138,7 +139,8 @@ class Reading:
             if event.by == "control":
                 runs.setdefault(event.run, []).append(event)
         self.logs = {run: Log(events) for run, events in runs.items()}
-        self._only = next(iter(self.logs)) if len(self.logs) == 1 else None
+        self._only = _only(self.logs)
+        self._followed = _only({each.run for each in history.of(Resume) if each.who == CLIENT})
         self._showings: dict[tuple[str, str | None], Showing] = {}
         self._of: dict[Any, list[Any]] = {}
         self._came: dict[Any, dict[int | None, list[Received]]] = {}
@@ -149,8 +151,13 @@ class Reading:
             self._show(record)
 
     def run(self, record: Record) -> str | None:
-        """Return the run that a record is about: its own, or the only one that was played."""
-        return self._only if record.run is None else record.run
+        """Return the run that a record is about: its own, or the only one that was played, or that the client asked to stream.
+
+        A client that starts its run need not say which it shows; where it made two, that is the one that it asked for.
+        """
+        if record.run is not None:
+            return record.run
+        return self._followed if self._only is None and record.who == CLIENT else self._only
 
     def log(self, record: Record) -> Log:
         """Return the log of the run that a record is about; an empty one where the control reader has none."""
@@ -248,6 +255,10 @@ class Reading:
         came = [place for place in places if any(each.n < record.n for each in self.came(showing, place))]
         left = [place for place in behind or places if place in came] or behind or places
         return next((place for place in left if place not in showing.first), left[-1])
+
+
+def _only(runs: Collection[str | None]) -> str | None:
+    return next(iter(runs)) if len(runs) == 1 else None
 
 
 def code(error: Surfaced) -> str:

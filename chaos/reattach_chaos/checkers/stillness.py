@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from reattach_chaos.checkers.ending import Ending, ending
 from reattach_chaos.checkers.reading import Showing, read
+from reattach_chaos.checkers.refusals import rows
 from reattach_chaos.history import (
     Connect,
     CutFired,
@@ -68,7 +69,10 @@ def last_fault(history: History) -> Record | None:
 
 
 def behind(history: History) -> list[Behind]:
-    """Return the showings of the client under test that came to no end."""
+    """Return the showings of the client under test that came to no end.
+
+    One that asks without end for what is refused for good is not behind: it will never have it, and that is I15's to tell.
+    """
     reading, since, found = read(history), last_fault(history), []
     start = 0 if since is None else since.n
     for showing in reading.showings():
@@ -80,6 +84,8 @@ def behind(history: History) -> list[Behind]:
         ]
         if not missing and showing.log.end is None:
             continue  # live and caught up
+        if len(rows(reading, showing)[-1]) > history.case.permanent_tries:
+            continue
         tries = [
             record for kind in _TRIES for record in history.of(kind) if record.who == showing.who and record.n > start
         ]

@@ -2,13 +2,7 @@
 
     python -m reattach_chaos.mutants end-of-stream          # a client under test, by the contract of the surface page, section 3
 
-| mutant | what it does wrong | killed by | | --- | --- | --- | | `right` | nothing: no law may find anything | | |
-`deliver-first` | shows before it saves | I4 | | `half-event` | takes an id whose blank line has not come | I6 | | `from-received`
-| asks after what it has not shown | I2 or I5 | | `new-key` | a new key for each try of a create | I8 | | `end-of-stream` | an end
-of stream is the end | I11 | | `by-text` | equal text is the same event | I1 | | `reset-on-200` | a 200 makes the waits short
-again | I14 | | `retry-gone` | asks for ever for what is gone | I15 | | `after-end` | attaches after the end | I16 | | `hasty` | a
-read limit below the heartbeat | I17 | | `silent-restart` | begins anew after an expired cursor | I18 | | `swallow-gap` | goes on
-over a hole | I1 | | `two-appliers` | writes without looking at its lease | I2 |
+What each does wrong, and how a run of `reattach chaos` finds it, is told in the room's README.
 
 A class is loaded when it is asked for: `client_of("by-text")`.
 """

@@ -7,5 +7,5 @@ class HastyReadLimit(SmallClient):
     """Must be killed by I17."""
 
     def patience(self) -> float:
-        """Return less than a heartbeat."""
-        return self.heartbeat * 0.75
+        """Return little more than half a heartbeat: a server may beat more often than it promises."""
+        return self.heartbeat * 0.55

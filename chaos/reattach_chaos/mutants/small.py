@@ -8,7 +8,7 @@ Each decision is a method of its own, named in `__init__.py` beside the mutant t
 """
 
 import json
-from typing import Any
+from typing import Any, NoReturn
 
 from reattach_chaos.mutants.blocks import Block, Reader
 from reattach_chaos.mutants.world import Fenced, Lost, Silent, StoreBroken, Stream, World
@@ -16,6 +16,8 @@ from reattach_chaos.mutants.world import Fenced, Lost, Silent, StoreBroken, Stre
 HEARTBEATS = 3.0
 FLOOR, BASE, CEILING = 0.02, 0.1, 5.0
 GIVE_UP = 120.0
+HOLES = 3
+"""So often in a row events may be missing at one place until they are believed to be gone."""
 ENDS = {
     "run.completed": "completed",
     "run.failed": "failed",
@@ -43,7 +45,8 @@ class SmallClient:
         self.key = key
         self.heartbeat = heartbeat
         self.fruitless = 0
-        self.last_good = 0.0
+        self.holes = 0
+        self.last_good = world.now()
         self.reader = Reader()
         self.token: int | None = world.lease()
         state = world.load()  # behind the lease: what another process writes until then is there
@@ -124,7 +127,7 @@ class SmallClient:
         if self.identity(entry) in self.admitted:
             return
         if self.hole(entry):
-            raise Lost("an event is missing")
+            self.missed()
         self.admit(entry)
 
     def admit(self, entry: dict[str, Any]) -> None:
@@ -187,6 +190,13 @@ class SmallClient:
             return False
         return self.number(entry["cursor"]) > self.number(self.cursor) + 1
 
+    def missed(self) -> None:
+        """Judge a hole: what is missing is asked for again; after the third time at one place it is gone, and that is told."""
+        self.holes += 1
+        if self.holes < HOLES:
+            raise Lost("an event is missing")
+        self.gone("gap_unfillable")
+
     def done(self) -> bool:
         """Return whether the settling event was shown."""
         return bool(self.journal) and self.journal[-1]["type"] in ENDS and self.applied == len(self.journal)
@@ -200,7 +210,7 @@ class SmallClient:
 
     def progress(self) -> None:
         """Note that something new came: waits are short again."""
-        self.fruitless = 0
+        self.fruitless = self.holes = 0
         self.last_good = self.world.now()
 
     def patience(self) -> float:
@@ -210,8 +220,7 @@ class SmallClient:
     def refused(self, status: int, code: str) -> None:
         """Judge a refusal: what is gone is told, and ends the watch; all else passes."""
         if status in GONE:
-            self.world.say({"kind": "gap", "reason": code or str(status)})
-            raise _GivenUp(code or str(status))
+            self.gone(code or str(status))
 
     def wait(self, wish: float | None) -> None:
         """Wait before the next attempt: longer each time, by chance, and no shorter than the server wishes.
@@ -227,6 +236,11 @@ class SmallClient:
         self.world.sleep(max(delay, wish or 0.0))
 
     # small ------------------------------------------------------------------------------------------------------------
+
+    def gone(self, reason: str) -> NoReturn:
+        """Tell a gap, and end the watch."""
+        self.world.say({"kind": "gap", "reason": reason})
+        raise _GivenUp(reason)
 
     def fail(self, reason: str) -> int:
         """Tell an error; return the exit code."""

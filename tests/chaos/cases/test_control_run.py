@@ -184,7 +184,7 @@ def test_each_paths_history_is_valid_and_has_something_to_say(path, paths):
     case = path.case
     assert case.verdict.word == "valid", case.verdict.sentence()
     streams = [down for up, down in path.exchanges if b"/events " in up.split(b"\r\n", 1)[0]]
-    assert [down.count(b"\nid: ") for down in streams] == [8, 4, 4]
+    assert [down.count(b"\nid: ") for down in streams] == [9, 4, 4]
     assert all(down.endswith(b"\r\n0\r\n\r\n") for down in streams)
     assert [record.id for record in case.history.of(Delivered)] == [record.id for record in case.history.of(Logged)]
     assert [record.status for record in case.history.of(Finished)] == ["completed", "paused", "failed"]

@@ -37,5 +37,5 @@ def test_a_log_changes_and_the_client_tells_it(cases, schedule, did):
 
 def test_all_that_ever_was_in_the_log_is_the_truth(cases):
     """What has expired is there once; of a replaced log both are."""
-    assert len(cases[EXPIRED.id].history.of(Logged)) == 8
+    assert len(cases[EXPIRED.id].history.of(Logged)) == 9
     assert len({record.epoch for record in cases[REPLACED.id].history.of(Logged)}) == 2

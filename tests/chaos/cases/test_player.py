@@ -64,7 +64,7 @@ def test_a_killed_client_goes_on_in_its_next_life(cases):
     second = [record for record in case.history.of(Delivered) if record.life == 2]
     assert died.life == 1
     assert len(first) == 3
-    assert len({*first, *(record.id for record in second)}) == 8
+    assert len({*first, *(record.id for record in second)}) == 9
     assert all(record.redelivered == (record.id in first) for record in second)
 
 
@@ -84,7 +84,7 @@ def test_a_lost_create_makes_one_run(cases):
 def test_what_the_server_did_is_compared_with_the_clean_pass(cases):
     """Events and effects, so that watching cannot make work unseen."""
     counted = {record.of: (record.events, record.calls) for record in cases[CUT.id].history.of(Counts)}
-    assert counted["case"] == counted["twin"] == (8, 1)
+    assert counted["case"] == counted["twin"] == (9, 1)
 
 
 def test_a_case_whose_toxiproxy_fails_is_unknown_and_says_why():

@@ -95,7 +95,7 @@ def test_a_client_goes_on_with_a_server_that_has_come_again(cases, schedule, did
     assert case.verdict.word == "valid", case.verdict.sentence()
     assert case.verdict.fired == case.verdict.planned
     assert [each.did for each in case.history.of(Server)] == did
-    assert len(case.history.of(Delivered)) == 8
+    assert len(case.history.of(Delivered)) == 9
 
 
 def test_a_create_that_a_death_left_without_an_answer_makes_one_run(cases):

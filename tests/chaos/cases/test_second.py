@@ -23,8 +23,8 @@ def second(place, event):
 
 
 HELD = faults(SILENCE, second(Place.DELIVERED, 2))
-OF_SIM = loads(dumps(faults(second(Place.COMMITTED, 3), second(Place.APPLIED, 8))))
-NEVER = faults(SILENCE, second(Place.DELIVERED, 9))
+OF_SIM = loads(dumps(faults(second(Place.COMMITTED, 3), second(Place.APPLIED, 9))))
+NEVER = faults(SILENCE, second(Place.DELIVERED, 10))
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_a_file_of_the_simulation_with_second_clients_is_played_on_sockets(cases
     case = cases["sim"]
     assert case.verdict.word == "valid", case.verdict.sentence()
     assert [each.fault for each in case.history.of(CutFired)] == ["second-client"] * 2
-    assert len(case.history.of(Delivered)) == 8
+    assert len(case.history.of(Delivered)) == 9
 
 
 def test_a_second_client_whose_event_never_came_is_not_known(cases):

@@ -43,7 +43,7 @@ def test_our_client_goes_on_where_it_found_no_way(cases, schedule):
     case = cases[schedule.id]
     assert case.verdict.word == "valid", case.verdict.sentence()
     assert case.verdict.fired == case.verdict.planned
-    assert len(case.history.of(Delivered)) == 8
+    assert len(case.history.of(Delivered)) == 9
     assert "no-route" in {each.fault for each in case.history.of(CutFired)}
 
 

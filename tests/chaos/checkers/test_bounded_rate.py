@@ -64,6 +64,11 @@ def test_waits_that_do_not_grow_are_a_storm():
     )
     assert holds(says(bounded_rate, log(3), flat[:9], **KNOWN))
     assert wrong(says(bounded_rate, log(3), row(*[0] * 10), **KNOWN))[0] == "storm"
+    refused = [at(time, Connect(ok=False)) for time in range(0, 900, 90)]
+    assert holds(says(bounded_rate, log(3), refused, **KNOWN)), "those may be of two requests"
+    assert wrong(says(bounded_rate, log(3), at(0, *[Connect(ok=False)] * 10), **KNOWN))[0] == "storm"
+    slow = row(*range(0, 1920, 160))
+    assert wrong(says(bounded_rate, log(3), slow, **KNOWN))[0] == "storm", "also on a machine that takes its time"
     assert holds(says(bounded_rate, log(3), flat))
 
 

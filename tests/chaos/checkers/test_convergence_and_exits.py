@@ -1,7 +1,23 @@
 """I13 and I27."""
 
-from chaos_history import asked, at, cut, error, exited, finished, holds, killed, log, says, shown, silent, wrong
-from reattach_chaos.checkers import Unknown, convergence, exits
+from chaos_history import (
+    asked,
+    at,
+    cut,
+    error,
+    exited,
+    finished,
+    holds,
+    killed,
+    log,
+    refused,
+    says,
+    shown,
+    silent,
+    streams,
+    wrong,
+)
+from reattach_chaos.checkers import Unknown, convergence, exits, no_give_up
 from reattach_chaos.history import Backoff, Connect
 
 T = {"converge_ms": 1000.0}
@@ -30,6 +46,20 @@ def test_a_client_that_tries_on_and_never_arrives_hangs():
         ["cut.fired", "resume", "resume"],
     )
     assert holds(says(exits, BROKEN, at(1500, asked(1)), at(1900, asked(1)), at(2000, exited(None)), **T))
+
+
+def test_who_asks_for_ever_for_what_is_gone_is_told_of_that():
+    """I15's: one bug, one sentence. Who has met a refusal as often as the case allows, or has been let in again since, hangs."""
+
+    def tried(*answers, every):
+        tries = [at(every * number, asked(1), answer) for number, answer in enumerate(answers, 1)]
+        return [BROKEN, tries, at(2000, exited(None))]
+
+    for law, every in ((convergence, 400), (exits, 100)):
+        assert holds(says(law, *tried(*[refused()] * 4, every=every), **T))
+        assert wrong(says(no_give_up, *tried(*[refused()] * 4, every=every), **T))[0] == "storm"
+        for passing in ([refused()] * 3, [*[refused()] * 4, streams()], [refused(503, "overloaded")] * 4):
+            assert wrong(says(law, *tried(*passing, every=every), **T))[0] == "hang"
 
 
 def test_a_client_that_does_nothing_any_more_is_stuck():

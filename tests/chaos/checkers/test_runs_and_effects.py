@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from chaos_history import asked, committed, finished, holds, log, says, shown, silent, wrong
-from reattach_chaos.checkers import effects_once, no_work, one_run, same_run
-from reattach_chaos.history import Counts, Created, Effect, Request
+from chaos_history import asked, committed, exited, finished, holds, log, says, shown, silent, wrong
+from reattach_chaos.checkers import effects_once, no_loss, no_work, one_run, same_run
+from reattach_chaos.history import Counts, Created, Effect, Request, Resume
 
 
 def test_one_run_is_the_same_run():
@@ -55,6 +55,18 @@ def test_two_runs_are_one_too_many():
     )
     three = [*two, Created(run="r3")]
     assert "asked for 2 times and the server made 3 runs" in wrong(says(one_run, three, runs=2))[1]
+
+
+def test_what_a_client_shows_of_the_second_run_is_that_runs():
+    """It names none: it is the one that it asked to stream. Nothing of the first one is lost, since nobody could know of it."""
+    two = [Created(run="r1", key="k1"), Created(run="r2", key="k2")]
+    logs = [log(2, run="r1"), log(2, epoch="e2", run="r2")]
+    asked_for = Resume(run="r2")
+    made_twice = [*two, *logs, asked_for, shown(1, 2, epoch="e2"), finished(), exited(0)]
+    assert wrong(says(one_run, *made_twice))[0] == "second run"
+    assert holds(says(no_loss, *made_twice))
+    short = [*two, *logs, asked_for, shown(2, epoch="e2"), finished(), exited(0)]
+    assert wrong(says(no_loss, *short))[:2] == ("lost", "event 1 (e2.1) was never shown")
 
 
 def test_a_retry_carries_the_same_key():

@@ -29,6 +29,7 @@ READY: tuple[str, ...] = (
     "huge-event",
     "unicode",
     "quiet",
+    "silence",
     "burst",
     "parallel",
     "session",

@@ -1,0 +1,95 @@
+"""`EXPOSURES`: what shows each of the client mutants: a few cases, and what else it takes. Nothing here says what will be found.
+
+A mutant is wrong in one decision, and few cases ask for it: a sample of two hundred would be right but for one or two, or have none
+that asks. So `reattach chaos run --mutant ID` plays these, unless other cases are named. The laws judge them as all others.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reattach_chaos.cases.client import Mode
+from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at
+
+SKIPPING = "skips-one"
+"""The server that leaves out an event: the only way to see what a client makes of a hole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exposure:
+    """What is played with one mutant.
+
+    Attributes:
+        cases: The faults of each case.
+        mode: Whether it starts its runs itself.
+        scenario: A ready scenario in place of the default session; "" for that.
+        wrong: A wrong server's name in place of ours; "" for none. What it does is known, and the client is judged.
+        timeout_s: For a case's client; None: the usual time.
+    """
+
+    cases: tuple[tuple[Planned, ...], ...]
+    mode: Mode = "follow"
+    scenario: str = ""
+    wrong: str = ""
+    timeout_s: float | None = None
+
+    def schedules(self, seed: int, scenario: str) -> list[Schedule]:
+        """Return the cases.
+
+        Args:
+            seed: Of the run.
+            scenario: The name of what is played.
+        """
+        empty = Schedule(id="no-fault", seed=seed, scenario=scenario)
+        return [empty.with_faults(faults) if faults else empty for faults in self.cases]
+
+    def words(self) -> str:
+        """Return what is special, for a person; "" for nothing."""
+        told = [
+            "the client starts its run" if self.mode == "start" else "",
+            f"the scenario is {self.scenario}" if self.scenario else "",
+            f"the server is the mutant {self.wrong}" if self.wrong else "",
+            f"a client is ended after {self.timeout_s:g} s" if self.timeout_s else "",
+        ]
+        return ", ".join(filter(None, told))
+
+
+def _behind(fault: Fault, event: int, run: int = 1) -> Planned:
+    return Planned(fault=fault, at=at(Place.AFTER_EVENT, event, run=run))
+
+
+def _expired(event: int, run: int, keep: int) -> tuple[Planned, ...]:
+    """Return the faults of a log that is gone but for its last events when the stream ends behind one."""
+    expired = Planned(fault=Fault.EXPIRE, at=at(Place.AFTER_EVENT, event, run=run), settings={"keep": keep})
+    return expired, _behind(Fault.FIN, event, run)
+
+
+def _second(event: int, run: int = 1) -> tuple[Planned, ...]:
+    """Return the faults of a second process on the same state, which comes while the stream of the first is silent."""
+    second = Planned(fault=Fault.SECOND_CLIENT, at=at(Place.DELIVERED, event, run=run), route=None)
+    return _behind(Fault.STALL, event, run), second
+
+
+_CUT = ((_behind(Fault.FIN, 4),), (_behind(Fault.RST, 2, run=2),))
+_GONE = (_expired(2, 1, 1), _expired(1, 2, 2))
+_HALF = tuple((Planned(fault=Fault.FIN, at=at(Place.BEFORE_BLANK_LINE, event)),) for event in (3, 7))
+_ENDED = tuple((_behind(Fault.EARLY_END, event),) for event in (2, 6))
+_LOST_CREATE = ((Planned(fault=Fault.FIN, at=at(Place.AFTER_REQUEST), route="create"),),)
+_TWO = (_second(2), _second(1, run=2))
+_NOTHING_BUT_200 = ((Planned(fault=Fault.EMPTY, at=at(Place.AFTER_REQUEST), times=16),),)
+
+EXPOSURES: Mapping[str, Exposure] = {
+    "deliver-first": Exposure(cases=_CUT),
+    "half-event": Exposure(cases=_HALF),
+    "from-received": Exposure(cases=_CUT),
+    "new-key": Exposure(cases=_LOST_CREATE, mode="start"),
+    "end-of-stream": Exposure(cases=_ENDED),
+    "by-text": Exposure(cases=_CUT),
+    "reset-on-200": Exposure(cases=_NOTHING_BUT_200),
+    "retry-gone": Exposure(cases=_GONE, timeout_s=6.0),
+    "after-end": Exposure(cases=_CUT),
+    "hasty": Exposure(cases=((),), scenario="silence"),
+    "silent-restart": Exposure(cases=_GONE),
+    "swallow-gap": Exposure(cases=_CUT, wrong=SKIPPING),
+    "two-appliers": Exposure(cases=_TWO),
+}
+"""Mutant → what shows it."""
