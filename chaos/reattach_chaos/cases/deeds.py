@@ -3,6 +3,7 @@
 Never here: how it is done (`log_faults.py`, `restarts.py`, `ways.py`), nor what a client must make of it.
 """
 
+import asyncio
 from types import TracebackType
 from typing import Self
 
@@ -34,6 +35,7 @@ class Deeds:
         self._ways = ways
         self._gate: Gate | None = None
         self._trouble: ServerTrouble | None = None
+        self._begun: set[asyncio.Task[None]] = set()
 
     def meet(self, gate: Gate, *names: str) -> None:
         """Be told of the case's gate, and of the session's runs in their order."""
@@ -41,7 +43,15 @@ class Deeds:
         self._log_faults.name_runs(*names)
 
     async def perform(self, planned: Planned, exchange: Exchange) -> None:
-        """Do a fault. Where the server does not play along, `all_of` raises what was wrong."""
+        """Do a fault. Where the server does not play along, `over` raises what was wrong.
+
+        It is done to its end, also where the connection ends meanwhile: a server that was asked for it may have done it already.
+        """
+        task = asyncio.create_task(self._do(planned, exchange))
+        self._begun.add(task)
+        await asyncio.shield(task)
+
+    async def _do(self, planned: Planned, exchange: Exchange) -> None:
         try:
             if planned.fault is Fault.NO_ROUTE:
                 self._ways.lose(planned)
@@ -61,6 +71,7 @@ class Deeds:
         Raises:
             ServerTrouble: It is not, or something could not be done.
         """
+        await asyncio.gather(*self._begun)
         if self._restarts is not None:
             await self._restarts.over()
         if self._trouble is not None:
@@ -79,6 +90,9 @@ class Deeds:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """The case is over: nothing comes back any more."""
+        for task in self._begun:
+            task.cancel()
+        await asyncio.gather(*self._begun, return_exceptions=True)
         if self._restarts is not None:
             await self._restarts.close()
 
