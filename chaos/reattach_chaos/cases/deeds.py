@@ -16,7 +16,7 @@ from reattach_chaos.cases.ways import Ways
 from reattach_chaos.gate import Gate
 from reattach_chaos.gate.cuts import Exchange
 from reattach_chaos.history import Recorder
-from reattach_chaos.schedules import Fault, Planned
+from reattach_chaos.schedules import Fault, Planned, Schedule
 
 
 class Deeds:
@@ -27,11 +27,14 @@ class Deeds:
         recorder: Where to write what was done.
         server: The case's own; None: it has none.
         ways: The client's way to it.
+        schedule: What is planned.
     """
 
-    def __init__(self, control: Control, recorder: Recorder, server: OwnServer | None, ways: Ways) -> None:
+    def __init__(
+        self, control: Control, recorder: Recorder, server: OwnServer | None, ways: Ways, schedule: Schedule
+    ) -> None:
         self._log_faults = LogFaults(control, recorder, SETTLE_S)
-        self._restarts = None if server is None else Restarts(server, recorder, self._away)
+        self._restarts = None if server is None else Restarts(server, schedule, recorder, self._away)
         self._ways = ways
         self._gate: Gate | None = None
         self._trouble: ServerTrouble | None = None
@@ -74,6 +77,7 @@ class Deeds:
         await asyncio.gather(*self._begun)
         if self._restarts is not None:
             await self._restarts.over()
+            self._restarts.missed()
         if self._trouble is not None:
             raise self._trouble
         self._ways.over()

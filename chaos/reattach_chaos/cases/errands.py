@@ -12,6 +12,7 @@ from reattach_chaos.cases.log_faults import LOG_FAULTS
 from reattach_chaos.cases.session import Session
 from reattach_chaos.cases.ways import how
 from reattach_chaos.schedules import Fault, Planned, Schedule
+from reattach_chaos.schedules.schedule import Route
 
 EVERY_SETTING = frozenset({"on_gap"})
 """The members of a schedule's `client` that some client obeys."""
@@ -41,6 +42,9 @@ def parts_of(schedule: Schedule, session: Session, mode: Mode) -> list[Part]:
         return [Part(number, "follow") for number in range(1, len(session.runs) + 1)]
     tasks = {task: _run_of(task, session) for task in (_TASKS.get(str(each.route)) for each in schedule.faults) if task}
     parts = [Part(run, task) for task, run in tasks.items()]
+    for run in sorted({each.at.run for each in schedule.faults if each.at.place.of_server}):
+        made = Part(run, "answer" if session.runs[run - 1].depth else "start")  # so that it is in the middle of it
+        parts += [made] if made not in parts else []
     followed = {each.at.run for each in schedule.faults if each.route in ("stream", None)}
     return parts + [Part(run, "follow") for run in sorted(followed - {part.run for part in parts})]
 
@@ -91,8 +95,9 @@ def _objection(planned: Planned, session: Session, client: Client, mode: Mode, *
     elif planned.fault is Fault.SERVER_RESTART:
         if not own:
             return f"{planned.fault.traits.words}: done to a server of ours only"
-        if planned.route is None:
-            return "a server's own steps are not seen from outside"
+        makes: Route = "answer" if _depth(planned, session) else "create"
+        if planned.route is None and makes not in client.routes:
+            return f"at a server's own steps the client makes the run, and this one makes no request of route {makes}"
     elif planned.fault is Fault.OTHER_INSTANCE:
         return "there is one instance of the server"
     if planned.route is not None and planned.route not in client.routes:
@@ -106,6 +111,10 @@ def _objection(planned: Planned, session: Session, client: Client, mode: Mode, *
     if planned.at.event is not None and planned.at.event > len(session.runs[planned.at.run - 1].events):
         return f"run {planned.at.run} has {len(session.runs[planned.at.run - 1].events)} events"
     return ""
+
+
+def _depth(planned: Planned, session: Session) -> int:
+    return session.runs[planned.at.run - 1].depth if planned.at.run <= len(session.runs) else 0
 
 
 def _unseen(planned: Planned, client: Client) -> str:

@@ -9,13 +9,14 @@ Its ports are held by sockets of ours that do not listen: between its death and 
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from reattach_chaos.cases.control import ServerTrouble
 from reattach_chaos.cases.process import BornProcess, Word
+from reattach_chaos.cases.server_steps import AT, Step
 from reattach_chaos.schedules import Fault, Place, Schedule
 
 MODULE = "reattach_chaos.cases.server"
@@ -58,6 +59,11 @@ class OwnServer:
         self._argv = [*argv, "--born", "--port", str(ports[0]), "--admin-port", str(ports[1])]
         self._stderr = stderr
         self._process: BornProcess | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self.steps: dict[int, Step] = {}
+        """Where it stands still, by the number of the fault; see `server_steps.py`."""
+        self.stands: Callable[[int], None] = lambda cut: None
+        """Told when it does."""
 
     async def start(self) -> None:
         """Start it; it serves then.
@@ -66,12 +72,14 @@ class OwnServer:
             ServerTrouble: It does not.
         """
         try:
-            self._process = await BornProcess.bear(self._nursery, MODULE, self._argv, {}, self._stderr)
+            steps = [word for step in self.steps.values() for word in ("--step", str(step))]
+            self._process = await BornProcess.bear(self._nursery, MODULE, [*self._argv, *steps], {}, self._stderr)
             told = await asyncio.wait_for(self._process.line(), START_S)
             if told is None or json.loads(told).get("kind") != "serving":
                 raise ServerTrouble(f"the case's server did not start: {told or 'it ended'}")
         except (OSError, ValueError, TimeoutError) as error:
             raise ServerTrouble(f"the case's server did not start: {type(error).__name__}: {error}") from error
+        self._watching = asyncio.create_task(self._watch(self._process))
 
     async def end(self, word: Word) -> None:
         """End it with SIGTERM or SIGKILL, and wait for that.
@@ -84,21 +92,31 @@ class OwnServer:
             return
         process.signal(word)
         try:
-            await asyncio.wait_for(process.code(), END_S)
+            await asyncio.wait_for(self._watching or process.code(), END_S)
         except TimeoutError as error:
             raise ServerTrouble(f"the case's server did not end on {word} within {END_S:g} s") from error
         finally:
             process.close()
 
+    async def _watch(self, process: BornProcess) -> None:
+        """Hear it out: it says where it stands still."""
+        while (line := await process.line()) is not None:
+            told = json.loads(line)
+            if told.get("kind") == AT and self.steps.pop(told["cut"], None) is not None:
+                self.stands(told["cut"])
+
 
 @asynccontextmanager
-async def begun(recipe: Recipe, schedule: Schedule, folder: Path) -> AsyncIterator[OwnServer]:
+async def begun(
+    recipe: Recipe, schedule: Schedule, folder: Path, steps: Iterable[Step] = ()
+) -> AsyncIterator[OwnServer]:
     """Start a server for a schedule's case, and end it.
 
     Args:
         recipe: How.
         schedule: Of the case.
         folder: For its log.
+        steps: Where it stands still.
 
     Raises:
         ServerTrouble: It does not start.
@@ -108,6 +126,7 @@ async def begun(recipe: Recipe, schedule: Schedule, folder: Path) -> AsyncIterat
         held = [stack.enter_context(_held()) for _ in range(2)]
         ports = (held[0].getsockname()[1], held[1].getsockname()[1])
         server = OwnServer(recipe.nursery, argv, ports, folder / "server.stderr")
+        server.steps = {step.cut: step for step in steps}
         stack.push_async_callback(server.end, "kill")
         await server.start()
         yield server

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from reattach_chaos.cases.chains import Chain, names_of
+from reattach_chaos.cases.chains import Chain, names_of, steps_of
 from reattach_chaos.cases.client import Client, Errand, Mode
 from reattach_chaos.cases.control import SETTLED, Control, Event, ServerTrouble
 from reattach_chaos.cases.deeds import Deeds
@@ -163,7 +163,9 @@ class Player:
         if stage.recipe is None or not needs_own(schedule):
             yield Served(stage.url, stage.admin_url, self._number)
             return
-        async with begun(stage.recipe, schedule, folder) as own:
+        session = stage.session_of(schedule)
+        steps = steps_of(schedule, parts_of(schedule, session, stage.mode), session)
+        async with begun(stage.recipe, schedule, folder, steps) as own:
             yield Served(own.url, own.admin_url, 0, own)
 
     async def _play_on(
@@ -192,7 +194,7 @@ class Player:
             await self._made(control, session, part, f"{schedule.id}-{place}") for place, part in enumerate(parts)
         ]
         ways = Ways(schedule, folder)
-        deeds = Deeds(control, recorder, served.own, ways)
+        deeds = Deeds(control, recorder, served.own, ways, schedule)
         upstream = urlsplit(served.url)
         address = (upstream.hostname or "127.0.0.1", upstream.port or 80)
 
@@ -274,7 +276,7 @@ class Player:
             url=url,
             run=chain.runs[-1] if chain.runs else "",
             session=chain.session_id,
-            given=as_text(session.runs[0].given),
+            given=as_text(session.runs[chain.part.run - 1].given),
             key=f"{schedule.id[:100]}-{place}",
             actions=chain.actions,
             token=token,

@@ -1,4 +1,4 @@
-"""`Restarts`: the server of a case ends at a place of the wire, in order or killed, and comes again after a while with its log.
+"""`Restarts`: a case's server ends at a place of the wire, or at a step of its own, and comes again after a while with its log.
 
 While it is away the gate turns connections off, as the system of a machine does where nobody listens.
 """
@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Callable
 
 from reattach_chaos.cases.own_server import OwnServer
-from reattach_chaos.history import Recorder, Server
-from reattach_chaos.schedules import Planned
+from reattach_chaos.history import CutFired, CutMissed, Recorder, Server
+from reattach_chaos.schedules import Planned, Schedule
 from reattach_chaos.schedules.settings import DOWN_MS
 
 
@@ -17,26 +17,24 @@ class Restarts:
 
     Args:
         server: The case's own.
+        schedule: What is planned at the server's own steps.
         recorder: Where to write what was done.
         away: Told when the server goes, and when it has come back.
     """
 
-    def __init__(self, server: OwnServer, recorder: Recorder, away: Callable[[bool], None]) -> None:
+    def __init__(self, server: OwnServer, schedule: Schedule, recorder: Recorder, away: Callable[[bool], None]) -> None:
         self._server = server
+        self._schedule = schedule
         self._recorder = recorder
         self._away = away
         self._back: asyncio.Task[None] | None = None
+        server.stands = self._stands
 
     async def perform(self, planned: Planned) -> None:
         """End the server; of one that was killed nothing is left when this returns, one that was asked to end is at it."""
         await self.over()
-        kill = planned.settings.get("signal", "kill") == "kill"
-        seconds = float(planned.settings.get("down_ms", DOWN_MS)) / 1000
-        self._away(True)
-        if kill:
-            await self._server.end("kill")
-        self._recorder.record(Server(did="killed" if kill else "stopped", who="server"))
-        self._back = asyncio.create_task(self._return(seconds))
+        await self._fall(planned)
+        self._back = asyncio.create_task(self._return(planned))
 
     async def over(self) -> None:
         """Wait until the server is there again.
@@ -47,15 +45,45 @@ class Restarts:
         if self._back is not None:
             await self._back
 
+    def missed(self) -> None:
+        """The client has ended: say to which steps the server never came."""
+        for cut in self._server.steps:
+            self._recorder.record(CutMissed(cut=cut, reason="the server never came to that step"))
+
     async def close(self) -> None:
         """The case is over."""
         if self._back is not None:
             self._back.cancel()
             await asyncio.gather(self._back, return_exceptions=True)
 
-    async def _return(self, seconds: float) -> None:
+    def _stands(self, cut: int) -> None:
+        """The server stands still at a step of its own: it ends there."""
+        planned = self._schedule.faults[cut - 1]
+        self._recorder.record(
+            CutFired(
+                cut=cut,
+                fault=planned.fault.value,
+                position=planned.at.place.value,
+                sequence=planned.at.event,
+                who="server",
+            )
+        )
+        self._back = asyncio.create_task(self._struck(planned))
+
+    async def _struck(self, planned: Planned) -> None:
+        await self._fall(planned)
+        await self._return(planned)
+
+    async def _fall(self, planned: Planned) -> None:
+        kill = planned.settings.get("signal", "kill") == "kill"
+        self._away(True)
+        if kill:
+            await self._server.end("kill")
+        self._recorder.record(Server(did="killed" if kill else "stopped", who="server"))
+
+    async def _return(self, planned: Planned) -> None:
         await self._server.end("term")  # one that was killed has ended
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(float(planned.settings.get("down_ms", DOWN_MS)) / 1000)
         await self._server.start()
         self._away(False)
         self._recorder.record(Server(did="started", who="server"))

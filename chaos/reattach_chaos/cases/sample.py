@@ -202,6 +202,9 @@ def restarts(session: Session, seed: int, scenario: str) -> Iterator[Schedule]:
         yield empty.with_faults((lost,))
     again = Planned(fault=Fault.SERVER_RESTART, at=at(Place.IN_BACKOFF), nth=2, settings=kill)
     yield empty.with_faults((before(2), again))
+    for step, event in ((Place.APPENDED, 1), (Place.PUBLISHED, (last + 1) // 2), (Place.EXECUTED, last)):
+        own = Planned(fault=Fault.SERVER_RESTART, at=at(step, event), route=None, settings=kill)
+        yield empty.with_faults((own,))
 
 
 def lost_ways(seed: int, scenario: str) -> Iterator[Schedule]:

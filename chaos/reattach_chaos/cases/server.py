@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reattach_chaos.cases.server_steps import Step, Steps
 from reattach_mockserver.admin.app import AdminApplication
 from reattach_mockserver.app import Application, create_app
 from reattach_mockserver.bearer import Caller, Tokens, digest
@@ -55,10 +56,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--admin-port", type=int, default=0)
     parser.add_argument("--line-end", choices=("lf", "crlf"), default="lf")
+    parser.add_argument(
+        "--step", type=Step.of, action="append", default=[], help="stand still there; see `server_steps.py`"
+    )
     parser.add_argument("--born", action="store_true", help="a nursery watches over it: its stdin says nothing")
     parser.add_argument("files", nargs="*")
     args = parser.parse_args(argv)
     application = server_mutant(args.mutant) if args.mutant else create_app
+    stop = asyncio.Event()
+    steps = Steps(args.step, lambda run: _number(app, run), stop.wait)
     settings = Settings(
         scripts=Library({script.name: script for script in map(load_script, args.files)}),
         default=args.default,
@@ -67,15 +73,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         tokens=EveryToken({}),
         deterministic=True,
         seed=args.seed,
+        hooks=steps.hooks(),
     )
+    app = application(settings)
     with bind("127.0.0.1", args.port) as listener, bind("127.0.0.1", args.admin_port) as admin:
-        asyncio.run(_serve(application(settings), listener, admin, born=args.born))
+        asyncio.run(_serve(app, listener, admin, stop, born=args.born))
     return 0
 
 
-async def _serve(app: Application, listener: socket.socket, beside: socket.socket, *, born: bool) -> None:
+async def _number(app: Application, run: str) -> int:
+    """Return a run's number on this server."""
+    known = await app.engine.log.run(run)
+    return 0 if known is None else known.number
+
+
+async def _serve(
+    app: Application, listener: socket.socket, beside: socket.socket, stop: asyncio.Event, *, born: bool
+) -> None:
     loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     stdin = sys.stdin.fileno()
 

@@ -5,13 +5,15 @@ import asyncio
 import pytest
 
 from chaos_cases import SESSION, faults
-from reattach_chaos.cases.client import OwnClient
+from reattach_chaos.cases.chains import steps_of
+from reattach_chaos.cases.client import CommandClient, OwnClient
 from reattach_chaos.cases.control import Control, ServerTrouble
-from reattach_chaos.cases.errands import objection_to
+from reattach_chaos.cases.errands import Part, objection_to, parts_of
 from reattach_chaos.cases.own_server import begun, needs_own
 from reattach_chaos.cases.reach import unreached
+from reattach_chaos.cases.server_steps import Step, Steps
 from reattach_chaos.cases.theatre import Bill, theatre
-from reattach_chaos.history import Created, Delivered, Effect, Server
+from reattach_chaos.history import Created, Delivered, Effect, Logged, Server
 from reattach_chaos.schedules import Fault, Place, Planned, at
 from reattach_chaos.schedules.files import dumps, loads
 
@@ -19,10 +21,10 @@ OWN = OwnClient(None, None)
 BEFORE = Planned(fault=Fault.FIN, at=at(Place.AFTER_EVENT, 2))
 
 
-def restart(place, event=None, signal="kill", route="stream", nth=1, **settings):
+def restart(place, event=None, signal="kill", route="stream", nth=1, run=1, **settings):
     return Planned(
         fault=Fault.SERVER_RESTART,
-        at=at(place, event),
+        at=at(place, event, run=run),
         route=route,
         nth=nth,
         settings={"signal": signal, "down_ms": 50} | settings,
@@ -34,6 +36,8 @@ ENDED = faults(restart(Place.AFTER_EVENT, 3, "term"))
 CREATE = faults(restart(Place.AFTER_REQUEST, route="create"))
 TWICE = faults(BEFORE, restart(Place.IN_BACKOFF, nth=2), restart(Place.AFTER_EVENT, 5, "term", nth=3))
 OF_SIM = loads(dumps(faults(restart(Place.IDLE, 2))))
+STEPS = loads(dumps(faults(restart(Place.APPENDED, 3, route=None), restart(Place.PUBLISHED, 8, "term", route=None))))
+ANSWERED = faults(restart(Place.EXECUTED, 2, route=None, run=3))
 LINE_ENDS = faults(Planned(fault=Fault.RST, at=at(Place.IN_LINE_END, 2)))
 
 
@@ -44,7 +48,7 @@ def cases(tmp_path_factory):
     async def play():
         async with theatre(Bill(backend="embedded", seed=3)) as stage:
             own = asyncio.create_task(one_server(stage.player.stage, tmp_path_factory.mktemp("own")))
-            schedules = (KILLED, ENDED, CREATE, TWICE, OF_SIM, LINE_ENDS)
+            schedules = (KILLED, ENDED, CREATE, TWICE, OF_SIM, STEPS, ANSWERED, LINE_ENDS)
             found = await asyncio.gather(*map(stage.player.play, schedules))
             return {case.id: case for case in found}, await own
 
@@ -85,9 +89,11 @@ def test_a_cases_server_keeps_its_ports_and_its_log_and_ends_with_the_case(cases
         (CREATE, ["killed", "started"]),
         (TWICE, ["killed", "started", "stopped", "started"]),
         (OF_SIM, ["killed", "started"]),
+        (STEPS, ["killed", "started", "stopped", "started"]),
+        (ANSWERED, ["killed", "started"]),
         (LINE_ENDS, []),
     ],
-    ids=["killed", "ended", "create", "twice", "sim", "line-ends"],
+    ids=["killed", "ended", "create", "twice", "sim", "steps", "answered", "line-ends"],
 )
 def test_a_client_goes_on_with_a_server_that_has_come_again(cases, schedule, did):
     """All that was planned came, what the server did is in the history, no law is broken, each event was shown once."""
@@ -95,7 +101,8 @@ def test_a_client_goes_on_with_a_server_that_has_come_again(cases, schedule, did
     assert case.verdict.word == "valid", case.verdict.sentence()
     assert case.verdict.fired == case.verdict.planned
     assert [each.did for each in case.history.of(Server)] == did
-    assert len(case.history.of(Delivered)) == 9
+    events = [each for each in case.history.of(Logged) if each.run == case.history.of(Delivered)[-1].run]
+    assert len([each for each in case.history.of(Delivered) if each.run == events[0].run]) == len(events)
 
 
 def test_a_create_that_a_death_left_without_an_answer_makes_one_run(cases):
@@ -104,12 +111,55 @@ def test_a_create_that_a_death_left_without_an_answer_makes_one_run(cases):
     assert len(cases[0][CREATE.id].history.of(Effect)) == 1
 
 
-def test_only_a_server_of_ours_is_restarted_and_only_from_outside():
-    """Nobody restarts a server that is named, and its steps are not seen."""
+def test_only_a_server_of_ours_is_restarted():
+    """Nobody restarts a server that is named; at its own steps a client must be in the middle of making the run."""
     assert objection_to(KILLED, SESSION, OWN, "follow", kill=False) == ""
     assert "a server of ours only" in objection_to(KILLED, SESSION, OWN, "follow", kill=False, own=False)
     inside = faults(restart(Place.APPENDED, 2, route=None))
-    assert "not seen from outside" in objection_to(inside, SESSION, OWN, "follow", kill=False)
+    assert objection_to(inside, SESSION, OWN, "follow", kill=False) == ""
+    assert "no request of route create" in objection_to(inside, SESSION, CommandClient("x"), "follow", kill=False)
+    assert objection_to(inside, SESSION, CommandClient("x", "start"), "start", kill=False) == ""
+
+
+def test_the_runs_that_the_client_makes_come_behind_all_that_are_made_for_it():
+    """The server knows them by their numbers, in the order in which it makes them."""
+    planned = (restart(Place.APPENDED, 2, route=None, run=3), restart(Place.RECORDED, 1, route=None), BEFORE)
+    schedule = faults(*planned, Planned(fault=Fault.FIN, at=at(Place.AFTER_EVENT, 1, run=2)))
+    parts = parts_of(schedule, SESSION, "follow")
+    assert parts == [Part(1, "start"), Part(3, "answer"), Part(2, "follow")]
+    steps = [Step(1, Place.APPENDED, 4, 2), Step(2, Place.RECORDED, 3, 1)]
+    assert list(steps_of(schedule, parts, SESSION)) == steps
+    assert [Step.of(str(each)) for each in steps] == steps
+
+
+def test_a_server_stands_still_at_the_step_of_the_event_or_of_its_batch():
+    """Once, and in no other run; what comes without a wait between is appended together."""
+
+    async def play():
+        seen = []
+
+        async def number(run):
+            return {"a": 1}.get(run, 2)
+
+        async def until():
+            seen.append(len(seen))
+
+        steps = Steps([Step(1, Place.APPENDED, 1, 5), Step(2, Place.EXECUTED, 1, 3)], number, until)
+        hooks = steps.hooks()
+        await hooks.created("a", 1)
+        await hooks.durable("b", 9)
+        assert seen == []
+        await hooks.reached("a", "append x y")
+        await hooks.appending("a", 1)
+        assert seen == [0], "the batch has the third event"
+        await hooks.durable("a", 3)
+        await hooks.woken("a", 7)
+        assert seen == [0]
+        await hooks.durable("a", 7)
+        await hooks.durable("a", 8)
+        assert seen == [0, 1], "each comes once"
+
+    asyncio.run(play())
 
 
 def test_a_case_has_a_server_of_its_own_where_it_would_be_everybodys():

@@ -17,7 +17,7 @@ def test_our_own_client_plays_the_whole_quick_sample():
     """Nothing is left out, so all requests are met."""
     chosen = choose(Wanted(seed=5), SESSION, OWN, "follow", "session")
     assert chosen.notes() == []
-    assert len(chosen.schedules) == 9 * 2 * 3 * 2 + 14 + 4 + 2 + 4 + 9 + 21 + 6
+    assert len(chosen.schedules) == 9 * 2 * 3 * 2 + 14 + 4 + 2 + 4 + 12 + 21 + 6
     assert {schedule.seed for schedule in chosen.schedules} == {5}
 
 
