@@ -19,6 +19,7 @@ SCENES = {
     "expired": {"legs": [Leg(cut=3), Leg(trim=5)]},
     "quiet": {"legs": [Leg(pause=5)] * 3},
     "hole": {"legs": [Leg(skip=4)]},
+    "lasting hole": {"legs": [Leg(skip=4)] * 5},
     "taken over": {"takeover_after": 3},
     "kills": {"kills": (2, 4, 6), "legs": [Leg(), Leg(cut=3)]},
     "busy": {"legs": [Leg(refuse=(503, "overloaded"), wish=3.0)] * 3},
