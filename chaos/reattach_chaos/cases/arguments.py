@@ -234,6 +234,7 @@ def _options(args: argparse.Namespace) -> Options:
         mode=args.client_mode or shown.mode,
         scenario="" if script is not None else args.scenario or shown.scenario,
         script=script,
+        heartbeat_ms=shown.heartbeat_ms,
         timeout_s=args.client_timeout or shown.timeout_s or _TIMEOUT_S,
         backend=args.backend,
         toxiproxy=args.toxiproxy,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reattach_chaos.cases.client import Mode
+from reattach_chaos.cases.terms import HEARTBEAT_MS
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at
 
 SKIPPING = "skips-one"
@@ -24,6 +25,7 @@ class Exposure:
         scenario: A ready scenario in place of the default session; "" for that.
         wrong: A wrong server's name in place of ours; "" for none. What it does is known, and the client is judged.
         timeout_s: For a case's client; None: the usual time.
+        heartbeat_ms: What the server keeps; longer where a client's haste is to be told from a machine's slowness.
     """
 
     cases: tuple[tuple[Planned, ...], ...]
@@ -31,6 +33,7 @@ class Exposure:
     scenario: str = ""
     wrong: str = ""
     timeout_s: float | None = None
+    heartbeat_ms: float = HEARTBEAT_MS
 
     def schedules(self, seed: int, scenario: str) -> list[Schedule]:
         """Return the cases.
@@ -49,6 +52,7 @@ class Exposure:
             f"the scenario is {self.scenario}" if self.scenario else "",
             f"the server is the mutant {self.wrong}" if self.wrong else "",
             f"a client is ended after {self.timeout_s:g} s" if self.timeout_s else "",
+            f"the heartbeat is {self.heartbeat_ms:g} ms" if self.heartbeat_ms != HEARTBEAT_MS else "",
         ]
         return ", ".join(filter(None, told))
 
@@ -87,7 +91,7 @@ EXPOSURES: Mapping[str, Exposure] = {
     "reset-on-200": Exposure(cases=_NOTHING_BUT_200),
     "retry-gone": Exposure(cases=_GONE, timeout_s=6.0),
     "after-end": Exposure(cases=_CUT),
-    "hasty": Exposure(cases=((),), scenario="silence"),
+    "hasty": Exposure(cases=((),), scenario="silence", heartbeat_ms=600.0),
     "silent-restart": Exposure(cases=_GONE),
     "swallow-gap": Exposure(cases=_CUT, wrong=SKIPPING),
     "two-appliers": Exposure(cases=_TWO),

@@ -3,24 +3,32 @@
 import json
 from dataclasses import replace
 from importlib.metadata import version
+from typing import Any
 
 from reattach_chaos.cases.simulated import SIMULATED
+from reattach_chaos.cases.terms import HEARTBEAT_MS
 from reattach_chaos.cases.theatre import Bill
 from reattach_chaos.schedules import Schedule, ScheduleError
 from reattach_mockserver.scenarios.parse import loads_script
 
 SESSION = "session"
 """What a schedule calls the session of three runs that is played where no scenario is named."""
+HEARTBEAT = "heartbeat_ms"
 BACKEND = "backend"
 """Among the versions: on which Toxiproxy it was played."""
-CLIENT_SETTINGS, SERVER_SETTINGS = {"client", "mode", "on_gap"}, {"target", "mutant", "scenario", "line_end"}
+CLIENT_SETTINGS, SERVER_SETTINGS = (
+    {"client", "mode", "on_gap"},
+    {"target", "mutant", "scenario", "line_end", "heartbeat_ms"},
+)
 _WORDS = {"on_gap": ("raise", "snapshot", "continue"), "line_end": ("lf", "crlf")}
 
 
 def played_with(schedule: Schedule, client_name: str, bill: Bill, backend: str) -> Schedule:
     """Return the schedule with all that plays it again; `backend`: on which Toxiproxy, as it turned out."""
     settings = {"target": bill.target, "mutant": bill.wrong, "scenario": bill.scenario}
-    server = {name: value for name, value in settings.items() if value}
+    server: dict[str, Any] = {name: value for name, value in settings.items() if value}
+    if bill.heartbeat_ms != HEARTBEAT_MS:
+        server[HEARTBEAT] = bill.heartbeat_ms
     client = {"client": client_name, "mode": SIMULATED if bill.simulated else bill.mode}
     return replace(
         schedule,
@@ -52,6 +60,9 @@ def bill_of(schedule: Schedule, given: Bill) -> Bill:
         for name in settings.keys() & _WORDS:
             if settings[name] not in _WORDS[name]:
                 raise ScheduleError(f"case {schedule.id} cannot be played: {name} is one of {', '.join(_WORDS[name])}")
+    heartbeat_ms = server.get(HEARTBEAT, given.heartbeat_ms)
+    if not isinstance(heartbeat_ms, int | float) or heartbeat_ms <= 0:
+        raise ScheduleError(f"case {schedule.id} cannot be played: {HEARTBEAT} is a number above 0")
     scenario, script = given.scenario or str(server.get("scenario", "")), given.script
     if not scenario and script is None:
         if not isinstance(schedule.scenario, str):
@@ -77,6 +88,7 @@ def bill_of(schedule: Schedule, given: Bill) -> Bill:
         wrong=given.wrong or str(server.get("mutant", "")),
         scenario=scenario,
         script=script,
+        heartbeat_ms=float(heartbeat_ms),
         seed=schedule.seed,
     )
 

@@ -53,6 +53,7 @@ class Bill:
         scenario: A ready scenario's name or a file, in place of the default session; "" for that.
         script: A scenario itself, as its file has it in JSON, in place of both; None for none.
         timeout_s: For a case's client.
+        heartbeat_ms: What a server of ours keeps.
         backend: Which Toxiproxy ends connections.
         toxiproxy: The address of one that runs; "" for none.
         seed: Of the run.
@@ -67,6 +68,7 @@ class Bill:
     scenario: str = ""
     script: Mapping[str, Any] | None = None
     timeout_s: float = 30.0
+    heartbeat_ms: float = HEARTBEAT_MS
     backend: BackendName = "auto"
     toxiproxy: str = ""
     seed: int = 0
@@ -122,7 +124,7 @@ async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
         own = not bill.target
         given = os.environ.get("REATTACH_TOKEN", "")
         control = Control(http, url, secrets.token_hex(16) if own else given, admin_url)
-        heartbeat = HEARTBEAT_MS if own else await control.heartbeat_ms() or FOREIGN_HEARTBEAT_MS
+        heartbeat = bill.heartbeat_ms if own else await control.heartbeat_ms() or FOREIGN_HEARTBEAT_MS
         workers = Workers(nursery, folder)
         stack.callback(workers.close)
         client = _client(bill, nursery, workers, warden)
@@ -154,7 +156,7 @@ async def _server(bill: Bill, folder: Path, stack: AsyncExitStack) -> tuple[str,
 
 def _server_words(bill: Bill) -> list[str]:
     files = [bill.scenario] if bill.scenario and bill.scenario not in READY else []
-    words = ["--heartbeat-ms", f"{HEARTBEAT_MS:.0f}", "--seed", str(bill.seed), "--default", _names(bill)[0]]
+    words = ["--heartbeat-ms", f"{bill.heartbeat_ms:.0f}", "--seed", str(bill.seed), "--default", _names(bill)[0]]
     return [*words, *(["--mutant", bill.wrong] if bill.wrong else []), *files]
 
 

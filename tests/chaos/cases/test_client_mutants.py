@@ -12,10 +12,11 @@ from reattach_chaos import cli
 from reattach_chaos.cases.client import MutantClient
 from reattach_chaos.cases.exposures import EXPOSURES, Exposure
 from reattach_chaos.cases.player import Player
-from reattach_chaos.cases.recipe import SESSION
+from reattach_chaos.cases.recipe import SESSION, bill_of, played_with
 from reattach_chaos.cases.theatre import Bill, theatre
 from reattach_chaos.checkers import RunVerdict
 from reattach_chaos.mutants import KILLED_BY
+from reattach_chaos.schedules import dumps, loads
 
 WRONG = [name for name in KILLED_BY if name != "right"]
 README = Path(reattach_chaos.mutants.__file__).with_name("README.md").read_text(encoding="utf-8")
@@ -35,6 +36,13 @@ def like(name):
     return re.compile(re.escape(LINES[name]).replace("…", r"[\w.-]+"))
 
 
+def bill_for(name, mutant):
+    """What a mutant's cases are played with."""
+    shown = EXPOSURES[name]
+    special = {"wrong": shown.wrong, "heartbeat_ms": shown.heartbeat_ms, "mode": shown.mode, "scenario": shown.scenario}
+    return Bill(backend="embedded", mutant=mutant, seed=7, **special)
+
+
 def found(name, capsys):
     """Play a mutant by its name alone, and hold its first line against the README's."""
     assert cli.main(["chaos", "run", "-q", "--mutant", name, "--backend", "embedded"]) == 1
@@ -46,6 +54,15 @@ def found(name, capsys):
 def test_each_wrong_client_has_cases_and_a_line():
     """None is in the table of mutants that nobody can find."""
     assert set(EXPOSURES) == set(LINES) == set(WRONG)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_case_of_a_wrong_client_is_played_again_with_all_that_shows_it(name):
+    """Mode, scenario, server and heartbeat are in the file of the case."""
+    bill = bill_for(name, name)
+    (case, *_) = EXPOSURES[name].schedules(7, bill.scenario or SESSION)
+    saved = loads(dumps(played_with(case, f"mutant {name}", bill, "embedded")))
+    assert bill_of(saved, Bill()) == bill
 
 
 @pytest.fixture(scope="module")
@@ -102,10 +119,9 @@ def test_the_right_small_client_is_right(capsys):
 def test_the_right_small_client_is_right_wherever_a_wrong_one_is_found(name):
     """The same cases, in the same mode, against the same server."""
     shown = EXPOSURES[name]
-    bill = Bill(backend="embedded", mutant="right", mode=shown.mode, scenario=shown.scenario, wrong=shown.wrong)
 
     async def play():
-        async with theatre(replace(bill, timeout_s=90.0)) as stage:
+        async with theatre(replace(bill_for(name, "right"), timeout_s=90.0)) as stage:
             schedules = shown.schedules(0, shown.scenario or SESSION)
             return await asyncio.gather(*map(stage.player.play, schedules))
 
