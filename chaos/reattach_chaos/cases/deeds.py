@@ -82,6 +82,10 @@ class Deeds:
             raise self._trouble
         self._ways.over()
 
+    async def end_of(self, run: str) -> str:
+        """Return the status that a run has settled in; see `LogFaults`."""
+        return await self._log_faults.end_of(run)
+
     async def all_of(self, run: str) -> tuple[list[Event], list[Event]]:
         """Return every event that ever was in a run's log, and what it holds of them; see `LogFaults`."""
         return await self._log_faults.all_of(run)

@@ -27,7 +27,8 @@ class LogFaults:
         self._limit_s = limit_s
         self._seen: dict[str, dict[str, Event]] = {}
         self._trouble: ServerTrouble | None = None
-        self._expired: set[str] = set()
+        self._expired: dict[str, str] = {}
+        """Runs whose events are gone, with the status that they had settled in before."""
         self._names: list[str] = []
 
     def name_runs(self, *names: str) -> None:
@@ -44,11 +45,11 @@ class LogFaults:
     async def _change(self, planned: Planned, exchange: Exchange) -> None:
         run = exchange.run or self._names[planned.at.run - 1]
         keep = int(planned.settings.get("keep", 0))
-        await self._control.settled(run, self._limit_s)
+        settled = await self._control.settled(run, self._limit_s)
         _, log = await self.all_of(run)
         self._seen.setdefault(run, {}).update({event.logged.cursor: event for event in log})
         if planned.fault is Fault.EXPIRE:
-            self._expired.add(run)
+            self._expired.setdefault(run, str(settled["status"]))
             first = await self._control.expire(run, log[-1].logged.sequence - keep + 1)
             self._recorder.record(Server(did="expired", until=first - 1, run=run, who="server"))
             return
@@ -57,6 +58,16 @@ class LogFaults:
         epoch = await self._control.new_epoch(run, max(1, keep))
         self._recorder.record(Server(did="epoch", epoch=epoch, run=run, who="server"))
         await self._control.settled(run, self._limit_s)
+
+    async def end_of(self, run: str) -> str:
+        """Return the status that a run has settled in; of one whose events have expired, what it was before.
+
+        Raises:
+            ServerTrouble: It has not settled.
+        """
+        if run in self._expired:
+            return self._expired[run]
+        return str((await self._control.settled(run, self._limit_s))["status"])
 
     async def all_of(self, run: str) -> tuple[list[Event], list[Event]]:
         """Return every event that ever was in a run's log, in order, and what it holds of them, expired ones too.

@@ -315,10 +315,10 @@ class Player:
         shown += [run for run, _ in found if run not in known]  # what the client itself started
         events = calls = 0
         for run in shown:
-            ended = await control.settled(run, SETTLE_S)
+            status = await deeds.end_of(run)
             ever, log = await deeds.all_of(run)
             done = await control.effects(run)
-            self._tell(recorder, run, ended["status"], ever, done)
+            self._tell(recorder, run, status, ever, done)
             events += len(log)
             calls += len(done or ())
         if any(chain.part.task in ("cancel", "start") for chain in chains):

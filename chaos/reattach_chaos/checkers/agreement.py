@@ -1,13 +1,20 @@
 """I12, agreement: the end is the same on the stream, in the status, for the control reader, and in the client's word.
 
-Words from before the log was replaced or lost its tail are of another log, and not compared.
+Words from before the log was replaced or lost its tail are of another log, and not compared. A status that says that there is no
+such run, or that it goes on when its end had been told, disagrees, too; not where a server was ended or lost something on purpose.
 """
+
+from collections.abc import Iterator
 
 from reattach_chaos.checkers.ending import SETTLED, finish, proof
 from reattach_chaos.checkers.reading import CLIENT, Reading, read
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
-from reattach_chaos.history import History, Record, Server, Status, Terminal
+from reattach_chaos.history import Head, History, Record, Request, Server, Status, Terminal
 
+_KEPT = ("expired", "trimmed")
+"""What may happen to a log without a change of where the run is; and, in `_CHANGED`, of that there is one."""
+_CHANGED = (*_KEPT, "epoch")
+_NONE = (404, 410)
 _SAME = {"paused": "requires_action"}
 
 
@@ -23,7 +30,44 @@ def check(history: History) -> Ruling:
             if word != ends[0][0]:
                 sentence = f"the end is {ends[0][0]!r} for one witness and {word!r} for another"
                 found.append(Invalid(anomaly="false end", sentence=sentence, witness=(ends[0][1], record)))
+        found += _denied(reading, run)
+        found += _taken_back(reading, run)
     return ruled(found, compared)
+
+
+def _denied(reading: Reading, run: str | None) -> Iterator[Invalid]:
+    """Yield the first status that says of a run that there is none."""
+    end = reading.logs[run].end
+    if end is None or any(record.did not in _CHANGED for record in reading.history.of(Server)):
+        return
+    for head in reading.history.of(Head):
+        if head.route == "status" and head.status in _NONE and reading.run(head) == run:
+            sentence = (
+                f"a status was answered {head.status}, as if there were no run, and its log has the end {end.settles!r}"
+            )
+            yield Invalid(anomaly="lost", sentence=sentence, witness=(head, end))
+            return
+
+
+def _taken_back(reading: Reading, run: str | None) -> Iterator[Invalid]:
+    """Yield the first status that says that a run goes on, and was asked for when the client had been told of its end."""
+    if any(record.did not in _KEPT for record in reading.history.of(Server)):
+        return
+    told: Record | None = None
+    asked: dict[int | None, Request] = {}
+    for record in reading.history:
+        if record.who != CLIENT or reading.run(record) != run:
+            continue
+        if isinstance(record, Request):
+            asked.pop(record.conn, None)
+            if told is not None and record.route == "status":
+                asked[record.conn] = record
+        elif isinstance(record, Terminal) or (isinstance(record, Status) and record.status in SETTLED):
+            told = told or record
+        elif isinstance(record, Status) and told is not None and record.conn in asked:
+            sentence = f"a status says {record.status!r} of a run whose end had been told"
+            yield Invalid(anomaly="false end", sentence=sentence, witness=(told, record))
+            return
 
 
 def _ends(reading: Reading, run: str | None) -> list[tuple[str, Record]]:

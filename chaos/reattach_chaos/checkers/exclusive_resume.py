@@ -1,7 +1,8 @@
 """I5, exclusive resume: after `resume(c)` comes first the successor of c, then its successor, and nothing up to c is shown.
 
-Three ways to break it. The server sends something else, first or later on the same connection, though a client may mask it. The
-client shows again what came although it had asked to be past it. The client asks after what it never showed, so it never comes.
+Four ways to break it. The server sends something else, first or later on the same connection, though a client may mask it. It
+takes a cursor of a log that was replaced for one of the new log. The client shows again what came although it had asked to be past
+it. The client asks after what it never showed, so it never comes.
 """
 
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ def check(history: History) -> Ruling:
             if loss.cause == "asked past"
         ]
     found += [wrong for showing in reading.showings() for wrong in _wrong_start(reading, showing)]
+    found += [wrong for showing in reading.showings() for wrong in _of_another_log(reading, showing)]
     found += [wrong for showing in reading.showings() for wrong in wrong_steps(reading, showing)]
     return ruled(found, sum(attach.after is not None for attach in history.of(Resume)))
 
@@ -55,6 +57,27 @@ def _wrong_start(reading: Reading, showing: Showing) -> Iterator[Invalid]:
         yield Invalid(
             anomaly="duplicated" if place <= after else "lost", sentence=sentence, witness=(attach, came_first)
         )
+
+
+def _of_another_log(reading: Reading, showing: Showing) -> Iterator[Invalid]:
+    """Yield each stream that was asked for after an event of a log that had been replaced, and brought events of the new one."""
+    log = showing.log
+    asked: dict[int | None, Resume] = {}
+    records: list[Resume | Received] = [*reading.of(Resume, showing), *reading.of(Received, showing)]
+    for record in sorted(records, key=lambda each: each.n):
+        if isinstance(record, Resume):
+            asked[record.conn] = record
+            continue
+        attach, place = asked.get(record.conn), log.place(record.id)
+        after = None if attach is None else log.place(attach.after)
+        if attach is None or after is None or place is None or not record.whole:
+            continue
+        old, new = log.events[after].epoch, log.events[place].epoch
+        if old != new and reading.begun.get(new, attach.n) < attach.n:
+            asked_after = f"asked after {log.name(after)}, whose log had been replaced"
+            sentence = f"{asked_after}, the server sent {log.name(place)} of the new one"
+            yield Invalid(anomaly="silent gap", sentence=sentence, witness=(attach, record))
+            del asked[record.conn]
 
 
 def next_alive(alive: list[bool], place: int) -> int | None:

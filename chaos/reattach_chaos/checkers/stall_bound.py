@@ -3,7 +3,8 @@
 While a machine sleeps nobody can notice anything: its sleep does not count.
 
 The second half needs two such closes, since one may have a reason that nobody recorded; and no reason that was: a failed store, a
-server that did something, a gap, an error, the end.
+server that did something, a gap, an error, the end. A stream that has come to its end is not live: who leaves its connection leaves
+nothing.
 """
 
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from reattach_chaos.history import (
     Received,
     Record,
     Resume,
+    ResumeEnd,
     ResumeOk,
     Server,
     Store,
@@ -77,6 +79,8 @@ def _too_early(reading: Reading, showing: Showing) -> Iterator[Invalid]:
             continue
         if isinstance(record, _BYTES):
             bytes_of[record.conn] = record
+        elif isinstance(record, ResumeEnd):
+            bytes_of.pop(record.conn, None)
         elif isinstance(record, Close) and record.by == "client" and record.conn in bytes_of:
             byte = bytes_of[record.conn]
             silence = record.at_ms - byte.at_ms

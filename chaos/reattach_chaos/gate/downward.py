@@ -248,7 +248,9 @@ class Downward:
 
     async def _end_answer(self) -> None:
         body, reader, self._body, self._reader = self._body, self._reader, None, None
-        if isinstance(reader, PageReader):
+        if isinstance(reader, EventReader):
+            self._link.tap.ended(self._exchange)
+        elif isinstance(reader, PageReader):
             self._link.tap.page(self._exchange, bytes(body or b""), reader.events)
         elif body is not None and self._head is not None:
             run = self._link.tap.body(self._exchange, self._head, bytes(body))

@@ -28,6 +28,7 @@ from reattach_chaos.history import (
     Recorder,
     Request,
     Resume,
+    ResumeEnd,
     ResumeOk,
     ResumeRejected,
     Snapshot,
@@ -102,6 +103,10 @@ class Tap:
     def attached(self, exchange: Exchange, cursor: str | None, epoch: str | None, last: int | None) -> None:
         """The server announces the stream."""
         self._record(ResumeOk, exchange.run, cursor=cursor, epoch=epoch, head=last)
+
+    def ended(self, exchange: Exchange) -> None:
+        """The stream's answer has come to its end as a whole one."""
+        self._record(ResumeEnd, exchange.run)
 
     def event(self, exchange: Exchange, block: Block, offset: int | None) -> None:
         """An event goes to the client, whole."""

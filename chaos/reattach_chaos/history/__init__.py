@@ -49,6 +49,7 @@ from reattach_chaos.history.wire import (
     Received,
     Request,
     Resume,
+    ResumeEnd,
     ResumeOk,
     ResumeRejected,
     Route,
@@ -60,7 +61,7 @@ __all__ = [
     "content_sha256", "bytes_sha256", "record_of",
     # records
     "Record", "Other", "Case", "CutPlanned", "CutFired", "CutMissed", "Server", "Store", "Resources",
-    "Connect", "Request", "Head", "Resume", "ResumeOk", "ResumeRejected", "Received", "Heartbeat", "Close", "Route",
+    "Connect", "Request", "Head", "Resume", "ResumeEnd", "ResumeOk", "ResumeRejected", "Received", "Heartbeat", "Close", "Route",
     "Born", "Died", "Committed", "Delivered", "Applied", "Acked", "Discarded", "Backoff", "Surfaced", "Finished", "Exited", "Said",
     "Logged", "Status", "Snapshot", "Create", "Created", "Cancel", "Answer", "Effect", "Counts", "Terminal", "Journal", "Lease",
 ]  # fmt: skip

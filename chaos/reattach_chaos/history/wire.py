@@ -1,6 +1,6 @@
 """What crossed the wire, as the gate saw it.
 
-Kinds: `connect`, `request`, `head`, `resume`, `resume.ok`, `resume.rejected`, `received`, `heartbeat`, `close`.
+Kinds: `connect`, `request`, `head`, `resume`, `resume.ok`, `resume.rejected`, `received`, `heartbeat`, `resume.end`, `close`.
 A stream request is two records: `request`, its bytes' meaning in HTTP, and `resume`, its meaning for the run. The answer is a
 `head`, and then `resume.ok` where the server announces the stream, or `resume.rejected`.
 """
@@ -108,6 +108,14 @@ class Heartbeat(Record):
     """Bytes whose only meaning is "still here"."""
 
     kind: ClassVar[str] = "heartbeat"
+
+
+@known
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeEnd(Record):
+    """The answer with the stream came to its end as a whole one does; the connection may go on, or be closed at leisure."""
+
+    kind: ClassVar[str] = "resume.end"
 
 
 @known

@@ -23,6 +23,7 @@ from reattach_chaos.history import (
     Record,
     Request,
     Resume,
+    ResumeEnd,
     ResumeOk,
     ResumeRejected,
     Said,
@@ -85,6 +86,8 @@ def _words(record: Record) -> tuple[str, str]:
             return "attach", "from the beginning" if record.after is None else f"after {record.after}"
         case ResumeOk():
             return "attached", f"after {record.cursor}" if record.cursor is not None else ""
+        case ResumeEnd():
+            return "ended", "the stream, in good order"
         case ResumeRejected():
             return "rejected", f"{record.status} {record.code}".strip()
         case Received():

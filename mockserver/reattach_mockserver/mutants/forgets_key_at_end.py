@@ -42,7 +42,7 @@ class ForgetsKeyAtEnd(WrongServer):
     id = "forgets-key-at-end"
     words = "knows the key of a run until the run is over"
     breaks = ("RS-44",)
-    unseen = "no client under test repeats a create whose run is over"
+    found_by, anomaly = ("I8",), "second run"
 
     def given(self, settings: Settings) -> Settings:
         """Keep everything in a forgetful log."""

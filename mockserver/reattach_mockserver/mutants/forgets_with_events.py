@@ -12,7 +12,7 @@ class ForgetsWithEvents(WrongServer):
     id = "forgets-with-events"
     words = "does not know a run any more when its first events are gone"
     breaks = ("RS-34",)
-    unseen = "no case of the quick sample lets events expire"
+    found_by, anomaly = ("I12",), "lost"
 
     async def answered(self, scope: Scope, answer: Answer) -> Answer:
         """Be gone with them."""

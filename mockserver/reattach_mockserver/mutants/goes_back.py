@@ -14,7 +14,7 @@ class GoesBack(WrongServer):
     id = "goes-back"
     words = "says of a run that is over that it goes on, every other time"
     breaks = ("RS-51",)
-    unseen = "the control reader asks until a run is settled, and no longer"
+    found_by, anomaly = ("I12",), "false end"
 
     def given(self, settings: Settings) -> Settings:
         """Count how often a status was read."""

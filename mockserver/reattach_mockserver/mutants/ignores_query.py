@@ -11,7 +11,7 @@ class IgnoresQuery(WrongServer):
     id = "ignores-query"
     words = "reads a cursor in Last-Event-ID, and none in the address"
     breaks = ("RS-69",)
-    unseen = "no client under test sends its cursor in the address"
+    found_by, anomaly = ("I13",), "hang"
 
     async def asked(self, scope: Scope) -> Scope:
         """Take the parameter out of the address."""

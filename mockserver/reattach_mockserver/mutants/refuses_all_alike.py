@@ -12,7 +12,7 @@ class RefusesAllAlike(WrongServer):
     id = "refuses-all-alike"
     words = "answers 500 for whatever it refuses"
     breaks = ("RS-37",)
-    unseen = "nothing that a client does in a chaos run is refused by a right server"
+    found_by, anomaly = ("I13",), "hang"
 
     async def answered(self, scope: Scope, answer: Answer) -> Answer:
         """Have one code for everything."""

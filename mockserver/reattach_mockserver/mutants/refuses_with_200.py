@@ -12,7 +12,7 @@ class RefusesWith200(WrongServer):
     id = "refuses-with-200"
     words = "answers 200 with the error in it where it refuses"
     breaks = ("RS-68",)
-    unseen = "nothing that a client does in a chaos run is refused by a right server"
+    unseen = "a client that is answered with what is no stream may end its watch, and who answered so is not told apart"
 
     async def answered(self, scope: Scope, answer: Answer) -> Answer:
         """Say that all is well."""

@@ -11,7 +11,7 @@ class ServesOldEpoch(WrongCursor):
     id = "serves-old-epoch"
     words = "takes the cursor of a log that was replaced for one of the new log"
     breaks = ("RS-35",)
-    unseen = "no case of the quick sample replaces a log"
+    found_by, anomaly = ("I5",), "silent gap"
 
     def taken(self, run: RunRecord, word: str | None, cursor: Cursor | None) -> str | None:
         """Read the number in the new log."""

@@ -25,5 +25,5 @@ class SettlesTwice(WrongServer):
     id = "settles-twice"
     words = "sends a second settling event behind the first"
     breaks = ("RS-48",)
-    unseen = "a client leaves with the first settling event, so no law can ask what came behind it"
+    found_by, anomaly = ("I7",), "foreign"
     streams = _Stream

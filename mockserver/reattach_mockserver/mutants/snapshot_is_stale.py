@@ -12,7 +12,7 @@ class SnapshotIsStale(WrongServer):
     id = "snapshot-is-stale"
     words = "names a cursor for a snapshot that is behind what it holds"
     breaks = ("RS-27",)
-    unseen = "no client under test asks for a snapshot where nothing has expired"
+    unseen = "no client under test asks for a snapshot: ours goes on behind a gap without one"
 
     async def answered(self, scope: Scope, answer: Answer) -> Answer:
         """Name the one before."""

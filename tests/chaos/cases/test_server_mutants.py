@@ -17,28 +17,41 @@ LIVE = str(Path(__file__).with_name("live.yaml"))
 CUT = Planned(fault=Fault.STALL, at=at(Place.AFTER_EVENT, 3))
 """A silence, not a FIN: who is cut off at once may have committed nothing, and asks for all again, which no server does wrong."""
 EXPIRED = Planned(fault=Fault.EXPIRE, at=at(Place.AFTER_EVENT, 2), settings={"keep": 2})
+REPLACED = Planned(fault=Fault.NEW_EPOCH, at=at(Place.AFTER_EVENT, 3), settings={"keep": 7})
 LOST_CREATE = Planned(fault=Fault.FIN, at=at(Place.AFTER_REQUEST), route="create")
 IN_THE_LAST_RUN = Planned(fault=Fault.STALL, at=at(Place.AFTER_EVENT, 3, run=3))
 
 PLAYED = {
     "beats-with-ids": ((CUT,), LIVE),
     "ends-when-left": ((CUT,), LIVE),
+    "forgets-key-at-end": ((LOST_CREATE,), ""),
+    "forgets-with-events": ((EXPIRED, replace(CUT, at=EXPIRED.at)), ""),
     "hides-failure": ((IN_THE_LAST_RUN,), ""),
     "ignores-key": ((LOST_CREATE,), ""),
+    "ignores-query": ((EXPIRED, replace(CUT, at=EXPIRED.at)), ""),
     "jumps-over-expired": ((EXPIRED, replace(CUT, at=EXPIRED.at)), ""),
     "loses-at-page-edge": ((CUT,), "demo"),
     "loses-at-seam": ((CUT,), LIVE),
+    "refuses-all-alike": ((EXPIRED, replace(CUT, at=EXPIRED.at)), ""),
     "repeats-at-seam": ((CUT,), LIVE),
+    "serves-old-epoch": ((REPLACED, CUT), ""),
 }
 """What shows a mutant, where that is not one cut behind the third event of the session, by a silence."""
 
 SEVERAL = {
+    "goes-back": [
+        [Planned(fault=Fault.FIN, at=at(place), route=route)]
+        for route in ("status", "answer")
+        for place in (Place.IN_REQUEST_HEAD, Place.AFTER_REQUEST)
+    ],
     "status-stands-still": [
         [replace(CUT, at=at(Place.AFTER_EVENT, event)) for event in events]
         for events in ((3,), (4,), (5,), (6,), (7,), (3, 5), (4, 6), (5, 7), (3, 5, 7))
-    ]
+    ],
 }
-"""Cases of which one shows it: it is believed only where a status is there before the stream that was asked for beside it."""
+"""Cases of which one shows it. One that goes back does so every other time; one that stands still is believed only where a status
+is there before the stream that was asked for beside it.
+"""
 
 SEEN = sorted(name for name, wrong in SERVER_MUTANTS.items() if not wrong.unseen)
 

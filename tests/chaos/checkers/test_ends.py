@@ -17,7 +17,7 @@ from chaos_history import (
     wrong,
 )
 from reattach_chaos.checkers import agreement, definite_ends, no_reattach
-from reattach_chaos.history import Server, Snapshot, Status, Terminal
+from reattach_chaos.history import Head, Request, Server, Snapshot, Status, Terminal
 
 
 @pytest.mark.parametrize(
@@ -81,6 +81,34 @@ def test_the_end_of_a_log_that_was_replaced_is_of_another_log():
     """Words from before that are not compared."""
     before = [Status(status="failed"), Server(did="epoch", epoch="e2")]
     assert holds(says(agreement, log(2, settles="failed"), before, log(2, epoch="e2")))
+
+
+def test_a_status_that_knows_no_run_disagrees_with_its_log():
+    """Events that expired are no reason; a server that was ended is."""
+    gone = Head(route="status", status=404)
+    expired = Server(did="expired", until=1)
+    assert wrong(says(agreement, log(2), expired, gone)) == (
+        "lost",
+        "a status was answered 404, as if there were no run, and its log has the end 'completed'",
+        ["head", "logged"],
+    )
+    assert holds(says(agreement, log(2), Server(did="killed"), gone))
+    assert holds(says(agreement, log(2), Head(route="status", status=503), Head(route="stream", status=410)))
+
+
+def test_a_status_does_not_take_an_end_back():
+    """Asked for after the end was told; what had been asked for before may be older. A new log begins anew."""
+    ended = [Terminal(witness="stream", status="completed", conn=1)]
+    asks, running = Request(route="status", conn=2), Status(status="running", conn=2)
+    assert wrong(says(agreement, log(2), ended, asks, running)) == (
+        "false end",
+        "a status says 'running' of a run whose end had been told",
+        ["terminal", "status"],
+    )
+    assert wrong(says(agreement, log(2), asks, Status(status="completed", conn=2), asks, running))[0] == "false end"
+    assert holds(says(agreement, log(2), asks, ended, running))
+    assert holds(says(agreement, log(2), ended, Request(route="status", conn=2, who="other"), running))
+    assert holds(says(agreement, log(2), ended, Server(did="epoch", epoch="e2"), log(2, epoch="e2"), asks, running))
 
 
 def test_after_the_end_nothing_is_asked_for():

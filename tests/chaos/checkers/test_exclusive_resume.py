@@ -50,6 +50,22 @@ def test_what_we_broke_ourselves_is_not_the_servers():
     assert holds(says(exclusive_resume, log(2, settles=None), asked(1), log(2, epoch="e2"), came(1, epoch="e2")))
 
 
+def test_a_cursor_of_a_log_that_was_replaced_is_of_no_other_log():
+    """The server takes its number in the new log; whoever had asked before that is answered rightly."""
+    new_log = [Server(did="epoch", epoch="e2"), log(4, epoch="e2")]
+    assert wrong(
+        says(exclusive_resume, log(2, settles=None), new_log, asked(2, conn=2), came(3, 4, conn=2, epoch="e2"))
+    ) == (
+        "silent gap",
+        "asked after event 2 (e1.2), whose log had been replaced, the server sent event 3 (e2.3) of the new one",
+        ["resume", "received"],
+    )
+    before = [log(2, settles=None), asked(2, conn=2), new_log]
+    assert holds(says(exclusive_resume, before, came(3, conn=2, epoch="e2")))
+    anew = [asked(2, conn=2), asked(None, conn=2)]
+    assert holds(says(exclusive_resume, log(2, settles=None), new_log, anew, came(1, conn=2, epoch="e2")))
+
+
 def test_what_the_client_asked_past_and_never_showed_is_lost():
     """It took what it had received for what it had shown."""
     ruling = says(

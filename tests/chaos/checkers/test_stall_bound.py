@@ -2,7 +2,7 @@
 
 from chaos_history import asked, at, beat, came, closed, cut, exited, finished, holds, log, says, silent, streams, wrong
 from reattach_chaos.checkers import stall_bound
-from reattach_chaos.history import Store, Terminal
+from reattach_chaos.history import ResumeEnd, Store, Terminal
 
 T = {"heartbeat_ms": 1000.0, "stall_heartbeats": 4.0}
 
@@ -82,6 +82,12 @@ def test_patience_is_right_and_so_is_haste_for_another_reason():
     assert silent(says(stall_bound, log(2), ended, ended, again, **T)), "it took its time over a stream that had ended"
     never_live = [at(0, closed("client", 5)), at(0, closed("gate", 6)), at(0, closed("client", None))]
     assert silent(says(stall_bound, log(2), never_live, again, **T))
+
+
+def test_a_stream_that_has_ended_is_not_live():
+    """Its connection may go on, and who leaves it later leaves nothing."""
+    left = [[at(n, streams(n)), at(n + 10, ResumeEnd(conn=n)), at(n + 750, closed("client", n))] for n in (1, 2)]
+    assert silent(says(stall_bound, log(2), left, at(3000, asked(1, conn=3)), **T))
 
 
 def test_each_byte_counts():
