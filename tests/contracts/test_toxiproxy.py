@@ -241,10 +241,12 @@ def test_a_toxics_name_is_there_once_over_both_directions(stage, api):
 
 
 def test_odd_settings_are_taken(stage, api):
-    """Validation is thin: a negative number of bytes, a toxicity of 7, a stream in capitals."""
+    """Validation is thin: a negative number of bytes, a toxicity of 7, a stream in capitals, no settings."""
     body = {"type": "limit_data", "stream": "UPSTREAM", "toxicity": 7, "attributes": {"bytes": -4}}
     answer = api("POST", f"{stage.path}/toxics", body)
     assert answer.json == {**body, "name": "limit_data_UPSTREAM"}
+    empty = api("POST", f"{stage.path}/toxics", {"type": "limit_data", "attributes": {}})
+    assert (empty.status, empty.json["attributes"]) == (200, {"bytes": 0})
 
 
 @pytest.mark.parametrize("method", ["PATCH", "POST"])

@@ -68,7 +68,7 @@ def test_what_was_begun_is_done_to_its_end_and_told_also_where_the_client_has_le
 
     async def play():
         recorder, control = Recorder(), Slow()
-        async with Deeds(control, recorder, None, Ways(REPLACED, tmp_path)) as deeds:
+        async with Deeds(control, recorder, None, Ways(REPLACED, tmp_path), REPLACED) as deeds:
             changed = asyncio.create_task(deeds.perform(REPLACED.faults[0], Exchange(run="r")))
             await control.asked.wait()
             changed.cancel()

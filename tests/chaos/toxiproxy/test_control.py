@@ -16,6 +16,7 @@ from reattach_chaos.toxiproxy.control import Declined, InfrastructureError, Toxi
 from reattach_chaos.toxiproxy.control.backends import PROGRAM, VARIABLE
 from reattach_chaos.toxiproxy.control.consumer import Consumer
 from reattach_chaos.toxiproxy.control.control import check
+from reattach_chaos.toxiproxy.embedded.api import Api
 from toxiproxy_stage import program, toxiproxy
 
 
@@ -123,6 +124,43 @@ def test_a_proxy_on_another_upstream_is_an_infrastructure_error(liar):
     url = liar(**VERSION, GET=(200, {}), POST=(201, {**PROXY, "upstream": "127.0.0.1:10"}))
     with Toxiproxy(url=url) as running, pytest.raises(InfrastructureError, match="upstream"):
         running.proxy("127.0.0.1:9")
+
+
+def test_the_safe_procedure_is_kept(monkeypatch):
+    """A new name and a free loopback port a case; nothing that concerns proxies of others; toxics set before a client could come.
+
+    And none is touched while connections live: those are ended by disabling or removing the proxy, which goes at last.
+    """
+    calls: list[tuple[str, str, object]] = []
+    answer = Api.answer
+
+    async def noted(self, method, target, body, **rest):
+        calls.append((method, target, json.loads(body) if body else None))
+        return await answer(self, method, target, body, **rest)
+
+    monkeypatch.setattr(Api, "answer", noted)
+    with Toxiproxy("embedded") as running:
+        names = []
+        for resets in (False, True):
+            with running.proxy("127.0.0.1:9", resets=resets) as proxy:
+                names.append(proxy.name)
+                proxy.plan("rst" if resets else "fin", after=10)
+                toxics = [target for method, target, _ in calls if method == "POST" and target.endswith("/toxics")]
+                calls.append(("--", "a client may come", None))
+                proxy.cut("rst" if resets else "fin")
+                proxy.refuse()
+                proxy.close()
+    made = [body for method, target, body in calls if (method, target) == ("POST", "/proxies")]
+    assert [(each["name"], each["listen"]) for each in made] == [(name, "127.0.0.1:0") for name in names]
+    assert len(set(names)) == 2
+    assert len(toxics) == 3, "one for the first, two for the second"
+    assert not {"/reset", "/populate"} & {target for _, target, _ in calls}
+    begins = [index for index, call in enumerate(calls) if call[0] == "--"]
+    for name, begin in zip(names, begins, strict=True):
+        live = [(method, target) for method, target, _ in calls[begin:] if name in target]
+        changed = [each for each in live if "toxics" in each[1] and each[0] != "GET"]
+        assert changed == []
+        assert ("DELETE", f"/proxies/{name}") in live
 
 
 def test_several_servers_at_once():

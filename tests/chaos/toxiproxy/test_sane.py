@@ -147,6 +147,12 @@ def test_a_name_with_a_slash_can_be_addressed(stage, api):
     assert api("DELETE", "/proxies/a%2Fb").status == 204
 
 
+def test_it_has_no_metrics(api):
+    """As a real server without the flags for them: a plain 404."""
+    answer = api("GET", "/metrics")
+    assert (answer.status, answer.text) == (404, "404 page not found\n")
+
+
 def test_a_web_page_is_refused(api):
     """Any page that somebody reads could otherwise open ports on that machine."""
     answer = api("POST", "/proxies", {"name": "evil", "upstream": "127.0.0.1:22"}, Origin="http://evil.example")
