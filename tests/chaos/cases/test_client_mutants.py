@@ -9,6 +9,7 @@ import pytest
 
 import reattach_chaos.mutants
 from reattach_chaos import cli
+from reattach_chaos.cases import command
 from reattach_chaos.cases.client import MutantClient
 from reattach_chaos.cases.exposures import EXPOSURES, Exposure
 from reattach_chaos.cases.player import Player
@@ -129,12 +130,32 @@ def test_the_right_small_client_is_right_wherever_a_wrong_one_is_found(name):
         assert case.verdict.word == "valid", case.verdict.sentence()
 
 
-def test_other_cases_are_played_where_they_are_named(capsys):
-    """No more is chosen then than whether the mutant starts its runs."""
-    words = ["--mutant", "new-key", "--only", "fin-in-request-head-of-create", "--backend", "embedded"]
-    assert cli.main(["chaos", "run", "-q", *words]) == 1
-    told = capsys.readouterr()
-    assert told.out.startswith(
-        "INVALID: second run. Case fin-in-request-head-of-create: the create was repeated under another key"
-    )
-    assert "Only what shows" not in told.err
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--sample", "quick"],
+        ["--faults", "fin"],
+        ["--positions", "idle"],
+        ["--only", "fin"],
+        ["--kill"],
+        ["--scenario", "hello"],
+    ],
+)
+def test_other_cases_are_played_where_they_are_named(words, monkeypatch):
+    """Nothing is chosen then but whether the mutant starts its runs."""
+    told = []
+    monkeypatch.setattr(command, "run", lambda options: told.append(options) or 0)
+    for name in ("new-key", "swallow-gap", "hasty"):
+        assert cli.main(["chaos", "run", "--mutant", name, *words]) == 0
+    assert [each.wanted.sample for each in told] == ["quick"] * 3
+    assert [each.bill.mode for each in told] == ["start", "follow", "follow"]
+    assert {(each.bill.wrong, each.bill.heartbeat_ms, each.bill.timeout_s) for each in told} == {("", 200.0, 30.0)}
+
+
+def test_a_mode_and_a_time_that_are_named_go_before_those_of_the_mutant(monkeypatch):
+    """The cases stay its own."""
+    told = []
+    monkeypatch.setattr(command, "run", lambda options: told.append(options) or 0)
+    words = ["--client-mode", "follow", "--client-timeout", "9"]
+    assert cli.main(["chaos", "run", "--mutant", "new-key", *words]) == 0
+    assert (told[0].wanted.sample, told[0].bill.mode, told[0].bill.timeout_s) == ("mutant", "follow", 9.0)
