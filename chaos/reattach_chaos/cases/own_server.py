@@ -74,12 +74,24 @@ class OwnServer:
         try:
             steps = [word for step in self.steps.values() for word in ("--step", str(step))]
             self._process = await BornProcess.bear(self._nursery, MODULE, [*self._argv, *steps], {}, self._stderr)
-            told = await asyncio.wait_for(self._process.line(), START_S)
-            if told is None or json.loads(told).get("kind") != "serving":
-                raise ServerTrouble(f"the case's server did not start: {told or 'it ended'}")
+            async with asyncio.timeout(START_S):
+                stands = await self._until_it_serves(self._process)
         except (OSError, ValueError, TimeoutError) as error:
             raise ServerTrouble(f"the case's server did not start: {type(error).__name__}: {error}") from error
         self._watching = asyncio.create_task(self._watch(self._process))
+        for cut in stands:
+            self.stands(cut)
+
+    async def _until_it_serves(self, process: BornProcess) -> list[int]:
+        """Return where it stands still already: it goes on with its runs before anybody can ask for them."""
+        stands: list[int] = []
+        while (line := await process.line()) is not None:
+            told = json.loads(line)
+            if told.get("kind") == "serving":
+                return stands
+            if told.get("kind") == AT and self.steps.pop(told["cut"], None) is not None:
+                stands.append(told["cut"])
+        raise ServerTrouble("the case's server did not start: it ended")
 
     async def end(self, word: Word) -> None:
         """End it with SIGTERM or SIGKILL, and wait for that.

@@ -15,6 +15,8 @@ _ENDING = frozenset(
 )
 """Faults that no stream gets past, beside those that cut."""
 _EVERY = 1_000  # as many as a case can have
+CANCELS = 3
+"""So often ours asks for a cancel."""
 _REFUSING = frozenset({Fault.UNAUTHORIZED, Fault.WRONG_TYPE})
 _SILENT = frozenset({Fault.STALL, Fault.HALF_OPEN})
 _CUTTING = _SILENT | {Fault.FIN, Fault.RST, Fault.EARLY_END}
@@ -56,9 +58,15 @@ def _never(planned: Planned, session: Session) -> str:
         return "a cancel has no body"
     if route in ("create", "cancel") and planned.fault in _REFUSING and (planned.nth == "every" or planned.times > 1):
         return f"a {route} that is refused for good plays nothing"
+    if route == "cancel" and (planned.nth == "every" or planned.times > CANCELS - 1) and _is_lost(planned):
+        return "a cancel that is lost three times is given up, and the run goes on"
     if place is Place.IN_CHARACTER and not _has_character(planned, session):
         return "the event has no such character"
     return ""
+
+
+def _is_lost(planned: Planned) -> bool:
+    return planned.fault in _ENDING or planned.fault.traits.cuts
 
 
 def _noticed(number: int, faults: Sequence[Planned], session: Session) -> bool:

@@ -6,6 +6,7 @@ While it is away the gate turns connections off, as the system of a machine does
 import asyncio
 from collections.abc import Callable
 
+from reattach_chaos.cases.control import ServerTrouble
 from reattach_chaos.cases.own_server import OwnServer
 from reattach_chaos.history import CutFired, CutMissed, Recorder, Server
 from reattach_chaos.schedules import Planned, Schedule
@@ -28,13 +29,22 @@ class Restarts:
         self._recorder = recorder
         self._away = away
         self._back: asyncio.Task[None] | None = None
+        self._busy = asyncio.Lock()  # two connections may come to their places at once
+        self._falls = False
+        self._trouble: ServerTrouble | None = None
         server.stands = self._stands
 
     async def perform(self, planned: Planned) -> None:
-        """End the server; of one that was killed nothing is left when this returns, one that was asked to end is at it."""
-        await self.over()
-        await self._fall(planned)
-        self._back = asyncio.create_task(self._return(planned))
+        """End the server; of one that was killed nothing is left when this returns, one that was asked to end is at it.
+
+        Raises:
+            ServerTrouble: It did not end, or had not come back from an earlier end.
+        """
+        async with self._busy:
+            await self.over()
+            self._falls = True
+            await self._fall(planned)
+            self._back = asyncio.create_task(self._return(planned))
 
     async def over(self) -> None:
         """Wait until the server is there again.
@@ -42,8 +52,10 @@ class Restarts:
         Raises:
             ServerTrouble: It is not.
         """
-        if self._back is not None:
+        while self._back is not None and not self._back.done():
             await self._back
+        if self._trouble is not None:
+            raise self._trouble
 
     def missed(self) -> None:
         """The client has ended: say to which steps the server never came."""
@@ -57,7 +69,7 @@ class Restarts:
             await asyncio.gather(self._back, return_exceptions=True)
 
     def _stands(self, cut: int) -> None:
-        """The server stands still at a step of its own: it ends there."""
+        """The server stands still at a step of its own: it ends there. One that is being ended is that already."""
         planned = self._schedule.faults[cut - 1]
         self._recorder.record(
             CutFired(
@@ -68,11 +80,17 @@ class Restarts:
                 who="server",
             )
         )
-        self._back = asyncio.create_task(self._struck(planned))
+        if not self._falls:
+            self._falls = True
+            self._back = asyncio.create_task(self._struck(planned))
 
     async def _struck(self, planned: Planned) -> None:
-        await self._fall(planned)
-        await self._return(planned)
+        try:
+            await self._fall(planned)
+        except ServerTrouble as trouble:
+            self._trouble = trouble
+        else:
+            await self._return(planned)
 
     async def _fall(self, planned: Planned) -> None:
         kill = planned.settings.get("signal", "kill") == "kill"
@@ -82,8 +100,13 @@ class Restarts:
         self._recorder.record(Server(did="killed" if kill else "stopped", who="server"))
 
     async def _return(self, planned: Planned) -> None:
-        await self._server.end("term")  # one that was killed has ended
-        await asyncio.sleep(float(planned.settings.get("down_ms", DOWN_MS)) / 1000)
-        await self._server.start()
+        try:
+            await self._server.end("term")  # one that was killed has ended
+            await asyncio.sleep(float(planned.settings.get("down_ms", DOWN_MS)) / 1000)
+            self._falls = False
+            await self._server.start()
+        except ServerTrouble as trouble:
+            self._trouble = trouble
+            return
         self._away(False)
         self._recorder.record(Server(did="started", who="server"))
