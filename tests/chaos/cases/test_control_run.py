@@ -39,6 +39,12 @@ class Relayed:
     def __init__(self, client, straight):
         self._client, self._straight = client, straight
         self.name, self.routes, self.steps = client.name, client.routes, client.steps
+        self.settings, self.instants, self.ways, self.backoff = (
+            client.settings,
+            client.instants,
+            client.ways,
+            client.backoff,
+        )
         self.exchanges: list[list[bytes]] = []
         self.relays: list[asyncio.Server] = []
 
