@@ -94,10 +94,11 @@ class Steps:
         await self._meet(run, last + self._count, *_BEFORE)
 
     async def _meet(self, run: str, last: int, *places: Place) -> None:
-        for step in list(self._steps):
-            if step.place not in places or last < step.event or await self._number(run) != step.run:
-                continue
+        met = [step for step in self._steps if step.place in places and last >= step.event]
+        met = [step for step in met if await self._number(run) == step.run and step in self._steps]
+        for step in met:  # two of one batch are met at once: it is not written again
             self._steps.remove(step)
             sys.stdout.write(json.dumps({"kind": AT, "cut": step.cut}) + "\n")
             sys.stdout.flush()
+        if met:
             await self._until()

@@ -1,6 +1,7 @@
 """A server that ends and comes again: our client goes on and loses nothing, and nothing of the server stays behind."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -132,7 +133,7 @@ def test_the_runs_that_the_client_makes_come_behind_all_that_are_made_for_it():
     assert [Step.of(str(each)) for each in steps] == steps
 
 
-def test_a_server_stands_still_at_the_step_of_the_event_or_of_its_batch():
+def test_a_server_stands_still_at_the_step_of_the_event_or_of_its_batch(capsys):
     """Once, and in no other run; what comes without a wait between is appended together."""
 
     async def play():
@@ -144,7 +145,8 @@ def test_a_server_stands_still_at_the_step_of_the_event_or_of_its_batch():
         async def until():
             seen.append(len(seen))
 
-        steps = Steps([Step(1, Place.APPENDED, 1, 5), Step(2, Place.EXECUTED, 1, 3)], number, until)
+        fives = [Step(1, Place.APPENDED, 1, 5), Step(3, Place.APPENDED, 1, 6)]
+        steps = Steps([*fives, Step(2, Place.EXECUTED, 1, 3)], number, until)
         hooks = steps.hooks()
         await hooks.created("a", 1)
         await hooks.durable("b", 9)
@@ -157,9 +159,10 @@ def test_a_server_stands_still_at_the_step_of_the_event_or_of_its_batch():
         assert seen == [0]
         await hooks.durable("a", 7)
         await hooks.durable("a", 8)
-        assert seen == [0, 1], "each comes once"
+        assert seen == [0, 1], "each comes once, two of one batch at once"
 
     asyncio.run(play())
+    assert [json.loads(line)["cut"] for line in capsys.readouterr().out.splitlines()] == [2, 1, 3]
 
 
 def test_a_case_has_a_server_of_its_own_where_it_would_be_everybodys():
