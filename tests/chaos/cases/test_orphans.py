@@ -33,9 +33,10 @@ RUN = [
 def below(pid):
     """Return what a process started, and what that started."""
     found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            found += [int(child), *below(int(child))]
+    with contextlib.suppress(OSError):  # it ends while it is looked at
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                found += [int(child), *below(int(child))]
     return found
 
 
@@ -43,9 +44,11 @@ def below(pid):
 def held(pids):
     """Hold processes by descriptors, which no later process can be taken for."""
     with contextlib.ExitStack() as stack:
-        descriptors = [os.pidfd_open(pid) for pid in pids]
-        for descriptor in descriptors:
-            stack.callback(os.close, descriptor)
+        descriptors = []
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):  # it has ended since it was looked at
+                descriptors.append(os.pidfd_open(pid))
+                stack.callback(os.close, descriptors[-1])
         try:
             yield descriptors
         finally:
@@ -118,11 +121,11 @@ def test_a_run_that_is_killed_leaves_no_server_and_no_command(word, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sample", ["quick", "sim"])
+@pytest.mark.parametrize("sample", [["quick"], ["sim"], ["quick", "--faults", "server-restart"]], ids=str)
 @pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGKILL])
 def test_a_run_of_our_own_client_leaves_nothing(word, sample, tmp_path):
-    """Neither of the nursery's processes nor of the simulation's."""
-    words = [*RUN, "--out", str(tmp_path / "out"), "--sample", sample, "--json"]
+    """Neither of the nursery's processes, a case's own server among them, nor of the simulation's."""
+    words = [*RUN, "--out", str(tmp_path / "out"), "--json", "--sample", *sample]
     with started(words, tmp_path) as run:
         run.stdout.readline()
         with held(below(run.pid)) as descriptors:
