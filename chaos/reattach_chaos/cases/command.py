@@ -30,7 +30,7 @@ from reattach_chaos.cases.recipe import SESSION, bill_of, played_with
 from reattach_chaos.cases.sample import Wanted, choose
 from reattach_chaos.cases.second_opinion import second_opinion
 from reattach_chaos.cases.theatre import Bill, Theatre, theatre
-from reattach_chaos.checkers import EXIT_CODES, Coverage, RunVerdict, Tally, coverage
+from reattach_chaos.checkers import EXIT_CODES, NOTHING_PLAYED, Coverage, RunVerdict, Tally, coverage
 from reattach_chaos.demo.child import ChildFailed
 from reattach_chaos.history import History
 from reattach_chaos.report import Played, Suite, as_junit, as_text
@@ -228,10 +228,15 @@ def _own_sample(options: Options) -> list[str]:
 
 
 def _came_to_nothing(case: Played) -> bool:
-    """Whether all that is not known of a case is what a fault would have shown that did not come."""
+    """Whether all that is not known of a case is what a fault would have shown that did not come.
+
+    Or there is no run to know of, since its create was refused for good, as a client may take it.
+    """
     verdict = case.verdict
-    missed = verdict.word == "unknown" and verdict.fired < verdict.planned and not verdict.trouble
-    return missed and all(reason.startswith("inconclusive") for reason in verdict.unknown)
+    if verdict.word != "unknown" or verdict.trouble:
+        return False
+    missed = verdict.fired < verdict.planned or NOTHING_PLAYED in verdict.unknown
+    return missed and all(reason.startswith(("inconclusive", NOTHING_PLAYED)) for reason in verdict.unknown)
 
 
 def _tell_shrunk(case: Played, text: str, options: Options) -> int:

@@ -13,12 +13,14 @@ from reattach_chaos.checkers.ruling import Invalid, Ruling, Unknown, ruled
 from reattach_chaos.checkers.sent import wrong_bytes
 from reattach_chaos.history import History, Logged
 
+NOTHING_PLAYED = "the server's log is empty: nothing was played"
+
 
 def check(history: History) -> Ruling:
     """Compare what was shown with the log."""
     reading = read(history)
     if not any(log.events for log in reading.logs.values()):
-        return Unknown("the server's log is empty: nothing was played")
+        return Unknown(NOTHING_PLAYED)
     found = [
         Invalid(anomaly="lost", sentence=loss.sentence, witness=loss.witness)
         for loss in losses(history)
