@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from reattach_chaos.cases.control import Event
+from reattach_chaos.cases.servers.control import Event
 from reattach_chaos.cases.session import RunOf, Session
 from reattach_chaos.cases.theatre import Bill, theatre
 from reattach_chaos.history import Logged

@@ -8,8 +8,8 @@ what it asks for.
 import secrets
 from dataclasses import dataclass
 
-from reattach_chaos.cases.control import ServerTrouble
 from reattach_chaos.cases.player import Player
+from reattach_chaos.cases.servers.control import ServerTrouble
 from reattach_chaos.cases.session import Session, clean_pass, input_of
 from reattach_chaos.cases.theatre import Bill, Theatre
 from reattach_chaos.schedules import Schedule, bytewise

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reattach_chaos.cases.errands import Part
-from reattach_chaos.cases.server_steps import Step
+from reattach_chaos.cases.servers.server_steps import Step
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Schedule
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from reattach_chaos.cases.instants import Instants
-from reattach_chaos.cases.process import BornProcess, Process, ShellProcess
+from reattach_chaos.cases.inside.instants import Instants
+from reattach_chaos.cases.processes.process import BornProcess, Process, ShellProcess
+from reattach_chaos.cases.processes.workers import Workers
 from reattach_chaos.cases.terms import OURS, SMALL, Backoff
-from reattach_chaos.cases.workers import Workers
 from reattach_chaos.schedules import Place
 from reattach_chaos.schedules.place import OF_CLIENT
 from reattach_chaos.schedules.schedule import Route
@@ -131,7 +131,7 @@ class CommandClient:
         command: What the shell runs.
         mode: Whether it starts runs itself.
         marks: It marks what it may have shown before.
-        born: Told of each process id; see `warden.py`.
+        born: Told of each process id; see `processes/warden.py`.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class OwnClient:
             case "cancel":
                 return [("reattach.cli", ["cancel", url, run, *flags]), follow]
             case "list":
-                return [("reattach_chaos.cases.lister", [url, run, errand.session, journal])]
+                return [("reattach_chaos.cases.inside.lister", [url, run, errand.session, journal])]
 
 
 class MutantClient:
@@ -248,7 +248,7 @@ class MutantClient:
 def _ordered(errand: Errand, module: str, words: list[str]) -> tuple[str, list[str]]:
     """Return what a process of ours runs: with what it is to do to itself, and where it looks names up, where there is such."""
     if errand.inside is not None:
-        module, words = "reattach_chaos.cases.inside", [errand.inside.word(), module, *words]
+        module, words = "reattach_chaos.cases.inside.watched_client", [errand.inside.word(), module, *words]
     if errand.names is not None:
-        module, words = "reattach_chaos.cases.resolver", [str(errand.names), module, *words]
+        module, words = "reattach_chaos.cases.inside.resolver", [str(errand.names), module, *words]
     return module, words

@@ -21,7 +21,6 @@ from typing import Any, TypeVar
 
 from reattach_chaos.cases.batch import batch
 from reattach_chaos.cases.bytewise import every_byte
-from reattach_chaos.cases.control import ServerTrouble
 from reattach_chaos.cases.errands import objection_to
 from reattach_chaos.cases.exposures import EXPOSURES
 from reattach_chaos.cases.folder import Folder, NoSuchCase, Saved, find, newest_page, of_seed, saved
@@ -29,6 +28,7 @@ from reattach_chaos.cases.progress import Progress
 from reattach_chaos.cases.recipe import SESSION, bill_of, played_with
 from reattach_chaos.cases.sample import Wanted, choose
 from reattach_chaos.cases.second_opinion import second_opinion
+from reattach_chaos.cases.servers.control import ServerTrouble
 from reattach_chaos.cases.theatre import Bill, Theatre, theatre
 from reattach_chaos.checkers import EXIT_CODES, NOTHING_PLAYED, Coverage, RunVerdict, Tally, coverage
 from reattach_chaos.demo.child import ChildFailed

@@ -7,10 +7,10 @@ what it needs: a session's other runs would cost time and prove nothing.
 from dataclasses import dataclass
 
 from reattach_chaos.cases.client import Client, Mode, Task
-from reattach_chaos.cases.instants import FAULTS, is_shown
-from reattach_chaos.cases.log_faults import LOG_FAULTS
+from reattach_chaos.cases.inside.instants import FAULTS, is_shown
+from reattach_chaos.cases.servers.log_faults import LOG_FAULTS
+from reattach_chaos.cases.servers.ways import how
 from reattach_chaos.cases.session import Session
-from reattach_chaos.cases.ways import how
 from reattach_chaos.schedules import Fault, Planned, Schedule
 from reattach_chaos.schedules.schedule import Route
 

@@ -19,15 +19,15 @@ import httpx
 
 from reattach_chaos.cases.chains import Chain, names_of, steps_of
 from reattach_chaos.cases.client import Client, Errand, Mode
-from reattach_chaos.cases.control import SETTLED, Control, Event, ServerTrouble
-from reattach_chaos.cases.deeds import Deeds
 from reattach_chaos.cases.errands import Part, parts_of
-from reattach_chaos.cases.log_faults import LOG_FAULTS
-from reattach_chaos.cases.own_server import OwnServer, Recipe, begun, needs_own
 from reattach_chaos.cases.running import Running
+from reattach_chaos.cases.servers.control import SETTLED, Control, Event, ServerTrouble
+from reattach_chaos.cases.servers.deeds import Deeds
+from reattach_chaos.cases.servers.log_faults import LOG_FAULTS
+from reattach_chaos.cases.servers.own_server import OwnServer, Recipe, begun, needs_own
+from reattach_chaos.cases.servers.ways import Ways
 from reattach_chaos.cases.session import SETTLE_S, Session, as_text, made
 from reattach_chaos.cases.terms import Terms
-from reattach_chaos.cases.ways import Ways
 from reattach_chaos.checkers import judge
 from reattach_chaos.gate import Gate
 from reattach_chaos.gate.actuators import Actuator

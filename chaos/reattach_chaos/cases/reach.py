@@ -5,8 +5,8 @@ A case whose fault cannot come proves nothing, however often it is played. So it
 
 from collections.abc import Sequence
 
-from reattach_chaos.cases.instants import FAULTS as INSIDE
-from reattach_chaos.cases.log_faults import LOG_FAULTS
+from reattach_chaos.cases.inside.instants import FAULTS as INSIDE
+from reattach_chaos.cases.servers.log_faults import LOG_FAULTS
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule
 

@@ -1,7 +1,7 @@
 """`Running`: a client's processes during a case: what they say becomes records, planned faults come, and time runs out.
 
 A kill comes right after a planned showing: the line was read, so the client had shown it. What comes at another instant of the
-client's own its process does to itself, and says it (`instants.py`). After a kill, and after a store's failure that was told as an
+client's own its process does to itself, and says it (`inside/`). After a kill, and after a store's failure that was told as an
 error, the same errand begins again with the same state, as the next attempt.
 """
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from reattach_chaos.cases.client import Client, Errand
-from reattach_chaos.cases.instants import DID, STRUCK, WOKE, Instant, Instants, are_inside, instants_of
-from reattach_chaos.cases.process import GRACE_S, Process
+from reattach_chaos.cases.inside.instants import DID, STRUCK, WOKE, Instant, Instants, are_inside, instants_of
+from reattach_chaos.cases.processes.process import GRACE_S, Process
 from reattach_chaos.cases.second import Seconds, value_of
 from reattach_chaos.gate import Gate
 from reattach_chaos.history import (

@@ -14,9 +14,9 @@ from reattach_chaos.cases.client import Client, Mode
 from reattach_chaos.cases.errands import objection_to
 from reattach_chaos.cases.exposures import EXPOSURES
 from reattach_chaos.cases.inner_faults import inner_faults
-from reattach_chaos.cases.instants import FAULTS as INSIDE
-from reattach_chaos.cases.log_faults import LOG_FAULTS
+from reattach_chaos.cases.inside.instants import FAULTS as INSIDE
 from reattach_chaos.cases.reach import unreached
+from reattach_chaos.cases.servers.log_faults import LOG_FAULTS
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at, pairwise, quick, sim, soak
 from reattach_chaos.schedules.quick import before

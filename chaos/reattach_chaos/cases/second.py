@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from reattach_chaos.cases.client import Client, Errand
-from reattach_chaos.cases.process import Process
+from reattach_chaos.cases.processes.process import Process
 from reattach_chaos.history import (
     Applied,
     Born,

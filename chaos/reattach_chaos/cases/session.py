@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reattach_chaos.cases.control import Control, Event, ServerTrouble, operations
+from reattach_chaos.cases.servers.control import Control, Event, ServerTrouble, operations
 from reattach_chaos.schedules import Shape, shape_of
 
 DEFAULT = ("session", "session-approval")

@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import asynccontextmanager
 
-from reattach_chaos.cases.control import ServerTrouble
+from reattach_chaos.cases.servers.control import ServerTrouble
 from reattach_chaos.checkers import judge
 from reattach_chaos.orphans import die_with
 from reattach_chaos.report import Played

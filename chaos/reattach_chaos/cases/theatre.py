@@ -20,15 +20,15 @@ import httpx
 
 from reattach_chaos.cases.backend import Backend
 from reattach_chaos.cases.client import Client, CommandClient, Mode, MutantClient, OwnClient
-from reattach_chaos.cases.control import Control
 from reattach_chaos.cases.exposures import SKIPPING
-from reattach_chaos.cases.own_server import MODULE as SERVER
-from reattach_chaos.cases.own_server import Recipe
 from reattach_chaos.cases.player import Player, Stage
+from reattach_chaos.cases.processes.workers import Workers
+from reattach_chaos.cases.servers.control import Control
+from reattach_chaos.cases.servers.own_server import MODULE as SERVER
+from reattach_chaos.cases.servers.own_server import Recipe
 from reattach_chaos.cases.session import DEFAULT, Session, clean_pass, input_of
 from reattach_chaos.cases.simulated import SimulatedPlayer, simulation
 from reattach_chaos.cases.terms import HEARTBEAT_MS, Terms
-from reattach_chaos.cases.workers import Workers
 from reattach_chaos.demo.child import Child
 from reattach_chaos.toxiproxy.control.backends import BackendName
 from reattach_mockserver.scenarios.parse import load_script
@@ -168,14 +168,14 @@ def _written(script: Mapping[str, Any], folder: Path) -> Path:
 
 
 async def _nursery(path: Path, folder: Path, stack: AsyncExitStack) -> tuple[str, str | None]:
-    child = await Child.spawn("nursery", "reattach_chaos.cases.nursery", str(path), folder=folder)
+    child = await Child.spawn("nursery", "reattach_chaos.cases.processes.nursery", str(path), folder=folder)
     stack.push_async_callback(child.end)
     await child.first_line(START_S)
     return "", None
 
 
 async def _warden(folder: Path, stack: AsyncExitStack) -> Child:
-    child = await Child.spawn("warden", "reattach_chaos.cases.warden", folder=folder)
+    child = await Child.spawn("warden", "reattach_chaos.cases.processes.warden", folder=folder)
     stack.push_async_callback(child.end)
     await child.first_line(START_S)
     return child

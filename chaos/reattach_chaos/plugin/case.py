@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import pytest
 
-from reattach_chaos.cases.control import SETTLED, ServerTrouble
 from reattach_chaos.cases.folder import ignored
+from reattach_chaos.cases.servers.control import SETTLED, ServerTrouble
 from reattach_chaos.cases.terms import STALL_MS
 from reattach_chaos.checkers import CaseVerdict, judge
 from reattach_chaos.gate import Gate

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reattach_chaos.cases.control import ServerTrouble
+from reattach_chaos.cases.servers.control import ServerTrouble
 from reattach_chaos.plugin.case import ChaosCase
 from reattach_chaos.plugin.matrix import Cuts, MarkerError, cuts_of, expand
 from reattach_chaos.plugin.options import options_of

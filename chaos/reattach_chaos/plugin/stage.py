@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from reattach_chaos.cases.backend import Backend
-from reattach_chaos.cases.control import Control
+from reattach_chaos.cases.servers.control import Control
 from reattach_chaos.cases.session import RunOf, clean_pass, input_of
 from reattach_chaos.cases.terms import HEARTBEAT_MS
 from reattach_chaos.gate.actuators import Actuator, LocalActuator

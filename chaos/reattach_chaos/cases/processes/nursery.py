@@ -1,7 +1,8 @@
 """Where our own clients are born: one process that has imported everything, and forks a client at each connection.
 
-`python -m reattach_chaos.cases.nursery SOCKET`. Hundreds of interpreters that each import the client would cost a small machine
-minutes. What is forked is a process all the same, with a process group to be killed by, its own environment, stdout and stderr.
+`python -m reattach_chaos.cases.processes.nursery SOCKET`. Hundreds of interpreters that each import the client would cost a
+small machine minutes. What is forked is a process all the same, with a process group to be killed by, its own environment,
+stdout and stderr.
 
 One line is read on a connection, `{"module": …, "argv": […], "env": {…}, "stderr": FILE}`; then the connection is the client's
 stdout, and its last line is ours: `EXITED`, and the code. What is written to the connection meanwhile, a word of `SIGNALS`, is sent
@@ -23,19 +24,19 @@ import sys
 from typing import Any, NoReturn
 
 import reattach
-from reattach_chaos.cases.order import EXITED, read_order
+from reattach_chaos.cases.processes.order import EXITED, read_order
 from reattach_chaos.orphans import die_with
 from reattach_chaos.preload import import_all
 from reattach_chaos.socket_path import short
 
 MODULES = (
     "reattach.cli",
-    "reattach_chaos.cases.inside",
-    "reattach_chaos.cases.lister",
+    "reattach_chaos.cases.inside.watched_client",
+    "reattach_chaos.cases.inside.lister",
     "reattach_chaos.mutants.__main__",
-    "reattach_chaos.cases.worker",
-    "reattach_chaos.cases.server",
-    "reattach_chaos.cases.resolver",
+    "reattach_chaos.cases.processes.worker",
+    "reattach_chaos.cases.servers.server",
+    "reattach_chaos.cases.inside.resolver",
 )
 SIGNALS = {
     b"term\n": signal.SIGTERM,

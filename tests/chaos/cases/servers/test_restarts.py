@@ -8,11 +8,11 @@ import pytest
 from chaos_cases import SESSION, faults
 from reattach_chaos.cases.chains import steps_of
 from reattach_chaos.cases.client import CommandClient, OwnClient
-from reattach_chaos.cases.control import Control, ServerTrouble
 from reattach_chaos.cases.errands import Part, objection_to, parts_of
-from reattach_chaos.cases.own_server import begun, needs_own
 from reattach_chaos.cases.reach import unreached
-from reattach_chaos.cases.server_steps import Step, Steps
+from reattach_chaos.cases.servers.control import Control, ServerTrouble
+from reattach_chaos.cases.servers.own_server import begun, needs_own
+from reattach_chaos.cases.servers.server_steps import Step, Steps
 from reattach_chaos.cases.theatre import Bill, theatre
 from reattach_chaos.history import Created, Delivered, Effect, Logged, Server
 from reattach_chaos.schedules import Fault, Place, Planned, at

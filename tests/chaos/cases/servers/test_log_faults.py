@@ -6,8 +6,8 @@ from contextlib import suppress
 import pytest
 
 from chaos_cases import SESSION, faults, played
-from reattach_chaos.cases.deeds import Deeds
-from reattach_chaos.cases.ways import Ways
+from reattach_chaos.cases.servers.deeds import Deeds
+from reattach_chaos.cases.servers.ways import Ways
 from reattach_chaos.gate.cuts import Exchange
 from reattach_chaos.history import Logged, Recorder, Server, Surfaced
 from reattach_chaos.schedules import Fault, Place, Planned, at

@@ -17,11 +17,11 @@ from unittest.mock import patch
 from reattach import Client, Run
 from reattach.cli import following, journals, options
 from reattach.testing import Seams
-from reattach_chaos.cases.instants import WOKE, read_word
-from reattach_chaos.cases.stepped_clock import SteppedClock
-from reattach_chaos.cases.striker import Striker
-from reattach_chaos.cases.watched_store import WatchedStore
-from reattach_chaos.cases.watched_world import WatchedWorld
+from reattach_chaos.cases.inside.instants import WOKE, read_word
+from reattach_chaos.cases.inside.stepped_clock import SteppedClock
+from reattach_chaos.cases.inside.striker import Striker
+from reattach_chaos.cases.inside.watched_store import WatchedStore
+from reattach_chaos.cases.inside.watched_world import WatchedWorld
 from reattach_chaos.mutants import __main__ as small
 from reattach_chaos.schedules import Place
 

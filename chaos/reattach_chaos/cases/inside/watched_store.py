@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from reattach.testing import FailingStore
 from reattach.testing.seams import Lease, Refusal, Store, StoreFailed, StoreLocked, Write
-from reattach_chaos.cases.striker import StoreStruck, Striker
+from reattach_chaos.cases.inside.striker import StoreStruck, Striker
 from reattach_chaos.schedules import Place
 
 

@@ -7,13 +7,13 @@ import ssl
 import pytest
 
 from chaos_cases import SESSION, faults, played
-from reattach_chaos.cases import resolver
 from reattach_chaos.cases.client import CommandClient, MutantClient, OwnClient
-from reattach_chaos.cases.control import ServerTrouble
 from reattach_chaos.cases.errands import objection_to
+from reattach_chaos.cases.inside import resolver
 from reattach_chaos.cases.reach import unreached
-from reattach_chaos.cases.tls_front import KNOWN, TlsFront
-from reattach_chaos.cases.ways import Ways
+from reattach_chaos.cases.servers.control import ServerTrouble
+from reattach_chaos.cases.servers.tls_front import KNOWN, TlsFront
+from reattach_chaos.cases.servers.ways import Ways
 from reattach_chaos.history import CutFired, Delivered
 from reattach_chaos.schedules import Fault, Place, Planned, at
 from reattach_chaos.schedules.files import dumps, loads

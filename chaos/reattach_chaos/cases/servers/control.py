@@ -3,7 +3,7 @@
 Plain JSON over HTTP, with nothing of the client's. What it reads becomes the records that all others are compared with. A server of
 ours is asked by its admin interface, too: how many runs this case made, and what its tools did.
 
-Checked by tests/chaos/cases/test_control.py.
+Checked by tests/chaos/cases/servers/test_control.py.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import httpx
 
-from reattach_chaos.cases.server import principal_of
+from reattach_chaos.cases.servers.server import principal_of
 from reattach_chaos.demo.server_log import raw_events
 from reattach_chaos.history import Logged, bytes_sha256, content_sha256
 

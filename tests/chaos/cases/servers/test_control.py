@@ -5,7 +5,7 @@ import json
 import httpx
 import pytest
 
-from reattach_chaos.cases.control import Control, ServerTrouble
+from reattach_chaos.cases.servers.control import Control, ServerTrouble
 
 pytestmark = pytest.mark.anyio
 EVENT = {"id": "evt_1", "cursor": "e1.1", "sequence": 1, "type": "run.completed", "data": {}}

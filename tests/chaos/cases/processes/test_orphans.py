@@ -15,7 +15,7 @@ import pytest
 from reattach_chaos.socket_path import short
 
 LIMIT_S = 60.0
-NURSERY = [sys.executable, "-m", "reattach_chaos.cases.nursery"]
+NURSERY = [sys.executable, "-m", "reattach_chaos.cases.processes.nursery"]
 RUN = [
     sys.executable,
     "-c",
@@ -84,7 +84,7 @@ def test_clients_end_with_their_nursery(how, tmp_path):
         with socket.socket(socket.AF_UNIX) as client:
             with short(path) as address:
                 client.connect(address)
-            order = {"module": "reattach_chaos.cases.worker", "argv": [str(tmp_path / "worker")], "env": {}}
+            order = {"module": "reattach_chaos.cases.processes.worker", "argv": [str(tmp_path / "worker")], "env": {}}
             client.sendall(json.dumps({**order, "stderr": str(tmp_path / "stderr")}).encode() + b"\n")
             assert client.recv(64), "it listens"
             with held(below(nursery.pid)) as descriptors:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reattach_chaos.cases.striker import StoreStruck, Striker
+from reattach_chaos.cases.inside.striker import StoreStruck, Striker
 from reattach_chaos.mutants.http_world import HttpWorld
 from reattach_chaos.mutants.world import StoreBroken
 from reattach_chaos.schedules import Place

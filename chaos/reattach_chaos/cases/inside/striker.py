@@ -2,7 +2,7 @@
 
 Who sees an instant calls `meet`; who is about to write calls `write`. What is done is said on stdout before, so that a kill is
 known, too. One lock is held by whoever makes something durable and says it: a kill never comes between the two, and what was
-said is what is true. Never here: who sees the instants (`inside.py`, `watched_store.py`, `watched_world.py`).
+said is what is true. Never here: who sees the instants (`watched_client.py`, `watched_store.py`, `watched_world.py`).
 """
 
 import json
@@ -13,7 +13,7 @@ import threading
 import time
 from typing import Any
 
-from reattach_chaos.cases.instants import STRUCK, Instant
+from reattach_chaos.cases.inside.instants import STRUCK, Instant
 from reattach_chaos.schedules import Fault, Place
 from reattach_chaos.schedules.fault import STORE_REASONS
 

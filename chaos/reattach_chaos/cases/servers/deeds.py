@@ -7,12 +7,12 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-from reattach_chaos.cases.control import Control, Event, ServerTrouble
-from reattach_chaos.cases.log_faults import LogFaults
-from reattach_chaos.cases.own_server import OwnServer
-from reattach_chaos.cases.restarts import Restarts
+from reattach_chaos.cases.servers.control import Control, Event, ServerTrouble
+from reattach_chaos.cases.servers.log_faults import LogFaults
+from reattach_chaos.cases.servers.own_server import OwnServer
+from reattach_chaos.cases.servers.restarts import Restarts
+from reattach_chaos.cases.servers.ways import Ways
 from reattach_chaos.cases.session import SETTLE_S
-from reattach_chaos.cases.ways import Ways
 from reattach_chaos.gate import Gate
 from reattach_chaos.gate.cuts import Exchange
 from reattach_chaos.history import Recorder

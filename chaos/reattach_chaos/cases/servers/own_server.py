@@ -14,12 +14,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from reattach_chaos.cases.control import ServerTrouble
-from reattach_chaos.cases.process import BornProcess, Word
-from reattach_chaos.cases.server_steps import AT, Step
+from reattach_chaos.cases.processes.process import BornProcess, Word
+from reattach_chaos.cases.servers.control import ServerTrouble
+from reattach_chaos.cases.servers.server_steps import AT, Step
 from reattach_chaos.schedules import Fault, Place, Schedule
 
-MODULE = "reattach_chaos.cases.server"
+MODULE = "reattach_chaos.cases.servers.server"
 START_S, END_S = 60.0, 30.0
 _HOST = "127.0.0.1"
 

@@ -6,8 +6,8 @@ While it is away the gate turns connections off, as the system of a machine does
 import asyncio
 from collections.abc import Callable
 
-from reattach_chaos.cases.control import ServerTrouble
-from reattach_chaos.cases.own_server import OwnServer
+from reattach_chaos.cases.servers.control import ServerTrouble
+from reattach_chaos.cases.servers.own_server import OwnServer
 from reattach_chaos.history import CutFired, CutMissed, Recorder, Server
 from reattach_chaos.schedules import Planned, Schedule
 from reattach_chaos.schedules.settings import DOWN_MS

@@ -1,8 +1,8 @@
 """`Instants`: the faults that come at a client's own instants (received, committed, delivered, applied, acknowledged), as an order.
 
-Such an instant is seen by the client's own process alone. So a process of ours is given the faults as a word of its command line
-(`inside.py`), does each of them to itself, and says so in a line of its own; no other client is asked to. Here is what both sides
-share: which faults they are, and the word. Pure.
+Such an instant is seen by the client's own process alone. So a process of ours is given the faults as a word of its command
+line (`watched_client.py`), does each of them to itself, and says so in a line of its own; no other client is asked to. Here is
+what both sides share: which faults they are, and the word. Pure.
 """
 
 import json

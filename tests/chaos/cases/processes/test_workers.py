@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from reattach_chaos.cases import workers as room
-from reattach_chaos.cases.workers import Workers
+from reattach_chaos.cases.processes import workers as room
+from reattach_chaos.cases.processes.workers import Workers
 
 pytestmark = pytest.mark.anyio
 
@@ -24,7 +24,9 @@ def nursery(tmp_path_factory):
     """Where they are born; ends with its stdin."""
     path = tmp_path_factory.mktemp("nursery") / "nursery"
     with subprocess.Popen(
-        [sys.executable, "-m", "reattach_chaos.cases.nursery", str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-m", "reattach_chaos.cases.processes.nursery", str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as process:
         process.stdout.readline()
         yield path

@@ -1,8 +1,8 @@
 """Ends what the shell started for us, when we cannot any more: a client's command knows nothing of us, and would stay.
 
-`python -m reattach_chaos.cases.warden`. Each line of stdin is `{"ward": PID}`: a process that leads a group of its own. When stdin
-ends, by an ordinary end or by kill -9 of who held it, each group whose leader still lives is killed. It is deaf to SIGTERM, so
-that it ends in no other way. A process id is never taken for another's: the leader is held by a file descriptor.
+`python -m reattach_chaos.cases.processes.warden`. Each line of stdin is `{"ward": PID}`: a process that leads a group of its
+own. When stdin ends, by an ordinary end or by kill -9 of who held it, each group whose leader still lives is killed. It is deaf
+to SIGTERM, so that it ends in no other way. A process id is never taken for another's: the leader is held by a file descriptor.
 """
 
 import contextlib

@@ -1,7 +1,8 @@
 """`Ways`: how a client of ours finds a case's server where its way there is to be lost: by a name, or by TLS.
 
-Who asks is known only when they have come. So the request that is meant is turned off, and then, once for it, the client does not
-find the name (`resolver.py`), or is shown a certificate of another name (`tls_front.py`). Both must be met, or nothing is proven.
+Who asks is known only when they have come. So the request that is meant is turned off, and then, once for it, the client does
+not find the name (`../inside/resolver.py`), or is shown a certificate of another name (`tls_front.py`). Both must be met, or
+nothing is proven.
 """
 
 from contextlib import AsyncExitStack
@@ -10,9 +11,9 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-from reattach_chaos.cases.control import ServerTrouble
-from reattach_chaos.cases.resolver import NAME
-from reattach_chaos.cases.tls_front import KNOWN, TlsFront
+from reattach_chaos.cases.inside.resolver import NAME
+from reattach_chaos.cases.servers.control import ServerTrouble
+from reattach_chaos.cases.servers.tls_front import KNOWN, TlsFront
 from reattach_chaos.schedules import Fault, Planned, Schedule
 from reattach_chaos.schedules.settings import usual
 

@@ -6,11 +6,11 @@ import json
 import pytest
 
 from chaos_cases import faults
-from reattach_chaos.cases import own_server
-from reattach_chaos.cases.control import ServerTrouble
-from reattach_chaos.cases.own_server import OwnServer
-from reattach_chaos.cases.restarts import Restarts
-from reattach_chaos.cases.server_steps import Step
+from reattach_chaos.cases.servers import own_server
+from reattach_chaos.cases.servers.control import ServerTrouble
+from reattach_chaos.cases.servers.own_server import OwnServer
+from reattach_chaos.cases.servers.restarts import Restarts
+from reattach_chaos.cases.servers.server_steps import Step
 from reattach_chaos.history import CutFired, Recorder, Server
 from reattach_chaos.schedules import Fault, Place, Planned, at
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
-from reattach_chaos.cases.order import EXITED
+from reattach_chaos.cases.processes.order import EXITED
 from reattach_chaos.socket_path import short
 
 LINE_BYTES = 1 << 20

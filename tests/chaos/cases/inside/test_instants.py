@@ -6,8 +6,8 @@ import pytest
 
 from chaos_cases import faults, played
 from reattach_chaos import cli
-from reattach_chaos.cases import striker
-from reattach_chaos.cases.instants import Instant, Instants, are_inside, instants_of, read_word
+from reattach_chaos.cases.inside import striker
+from reattach_chaos.cases.inside.instants import Instant, Instants, are_inside, instants_of, read_word
 from reattach_chaos.cases.recipe import played_with
 from reattach_chaos.cases.theatre import Bill
 from reattach_chaos.history import (

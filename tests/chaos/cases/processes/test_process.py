@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from reattach_chaos.cases.process import LINE_BYTES, BornProcess, ShellProcess
+from reattach_chaos.cases.processes.process import LINE_BYTES, BornProcess, ShellProcess
 
 pytestmark = pytest.mark.anyio
 
@@ -82,7 +82,7 @@ async def test_a_suspended_command_stands_still_and_goes_on(tmp_path):
 @pytest.fixture
 def nursery(tmp_path):
     """One of our own: its only child is the client of the test."""
-    words = [sys.executable, "-m", "reattach_chaos.cases.nursery", str(tmp_path / "nursery")]
+    words = [sys.executable, "-m", "reattach_chaos.cases.processes.nursery", str(tmp_path / "nursery")]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         yield process
@@ -98,7 +98,7 @@ def child(pid):
 @pytest.mark.skipif(sys.platform != "linux", reason="the state of a process is read from /proc")
 async def test_a_suspended_client_of_the_nursery_stands_still_and_goes_on(nursery, tmp_path):
     """The nursery sends it the signals, and lives on itself."""
-    module, argv = "reattach_chaos.cases.worker", [str(tmp_path / "worker")]
+    module, argv = "reattach_chaos.cases.processes.worker", [str(tmp_path / "worker")]
     process = await BornProcess.bear(tmp_path / "nursery", module, argv, os.environ, tmp_path / "stderr")
     assert await process.line() is not None
     pid = child(nursery.pid)

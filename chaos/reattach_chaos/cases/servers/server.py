@@ -1,10 +1,10 @@
 """Our own server under all cases of a run: the reference server in a process of its own, deterministic, on free loopback ports.
 
-`python -m reattach_chaos.cases.server --heartbeat-ms N --seed N --default NAME [--mutant ID] [SCENARIO-FILE…]`; for one case alone
-(`own_server.py`) with `--log FILE --port N --admin-port N --born`, and `--line-end` where that is asked for. First line on stdout:
-`{"kind": "serving", "url": …, "admin_url": …}`. The ordinary server, or a wrong one, but for two things: its heartbeat is short,
-since a stall costs several of them, and every token is good and a principal of its own, so that cases played side by side never
-see each other's runs. It ends on SIGTERM and with its stdin; one that a nursery bore, with that.
+`python -m reattach_chaos.cases.servers.server --heartbeat-ms N --seed N --default NAME [--mutant ID] [SCENARIO-FILE…]`; for one
+case alone (`own_server.py`) with `--log FILE --port N --admin-port N --born`, and `--line-end` where that is asked for. First
+line on stdout: `{"kind": "serving", "url": …, "admin_url": …}`. The ordinary server, or a wrong one, but for two things: its
+heartbeat is short, since a stall costs several of them, and every token is good and a principal of its own, so that cases
+played side by side never see each other's runs. It ends on SIGTERM and with its stdin; one that a nursery bore, with that.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reattach_chaos.cases.server_steps import Step, Steps
+from reattach_chaos.cases.servers.server_steps import Step, Steps
 from reattach_mockserver.admin.app import AdminApplication
 from reattach_mockserver.app import Application, create_app
 from reattach_mockserver.bearer import Caller, Tokens, digest
@@ -47,7 +47,7 @@ def principal_of(token: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until told to end; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m reattach_chaos.cases.server")
+    parser = argparse.ArgumentParser(prog="python -m reattach_chaos.cases.servers.server")
     parser.add_argument("--heartbeat-ms", required=True, type=int)
     parser.add_argument("--seed", required=True, type=int)
     parser.add_argument("--default", required=True, help="the scenario of an input that names none")

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reattach_chaos.cases.process import LINE_BYTES, BornProcess, Word
+from reattach_chaos.cases.processes.process import LINE_BYTES, BornProcess, Word
 from reattach_chaos.socket_path import short
 
 LIVES = 200
 """So many clients one process is; then it goes, with all that was left behind in it."""
-_MODULE = "reattach_chaos.cases.worker"
+_MODULE = "reattach_chaos.cases.processes.worker"
 
 
 class Worker:

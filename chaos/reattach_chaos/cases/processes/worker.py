@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from reattach_chaos.cases.order import EXITED, read_order
+from reattach_chaos.cases.processes.order import EXITED, read_order
 from reattach_chaos.socket_path import short
 
 

@@ -4,7 +4,7 @@ Done by the admin interface of a server of ours. The control reader reads the lo
 all that ever was in it; `seen` keeps that. Never here: what the client must make of it (`checkers/honest_gap.py`).
 """
 
-from reattach_chaos.cases.control import Control, Event, ServerTrouble
+from reattach_chaos.cases.servers.control import Control, Event, ServerTrouble
 from reattach_chaos.gate.cuts import Exchange
 from reattach_chaos.history import Recorder, Server
 from reattach_chaos.schedules import Fault, Planned
