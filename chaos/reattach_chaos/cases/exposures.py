@@ -94,6 +94,6 @@ EXPOSURES: Mapping[str, Exposure] = {
     "hasty": Exposure(cases=((),), scenario="silence", heartbeat_ms=600.0),
     "silent-restart": Exposure(cases=_GONE),
     "swallow-gap": Exposure(cases=_CUT, wrong=SKIPPING),
-    "two-appliers": Exposure(cases=_TWO),
+    "two-appliers": Exposure(cases=_TWO, heartbeat_ms=1_000.0),
 }
 """Mutant → what shows it."""

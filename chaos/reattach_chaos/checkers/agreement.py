@@ -1,7 +1,8 @@
 """I12, agreement: the end is the same on the stream, in the status, for the control reader, and in the client's word.
 
 Words from before the log was replaced or lost its tail are of another log, and not compared. A status that says that there is no
-such run, or that it goes on when its end had been told, disagrees, too; not where a server was ended or lost something on purpose.
+such run, or that it goes on when its end had been told, disagrees, too; not where a log lost something on purpose. A server that is
+ended and comes again has its log.
 """
 
 from collections.abc import Iterator
@@ -11,9 +12,6 @@ from reattach_chaos.checkers.reading import CLIENT, Reading, read
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
 from reattach_chaos.history import Head, History, Record, Request, Server, Status, Terminal
 
-_KEPT = ("expired", "trimmed")
-"""What may happen to a log without a change of where the run is; and, in `_CHANGED`, of that there is one."""
-_CHANGED = (*_KEPT, "epoch")
 _NONE = (404, 410)
 _SAME = {"paused": "requires_action"}
 
@@ -38,7 +36,7 @@ def check(history: History) -> Ruling:
 def _denied(reading: Reading, run: str | None) -> Iterator[Invalid]:
     """Yield the first status that says of a run that there is none."""
     end = reading.logs[run].end
-    if end is None or any(record.did not in _CHANGED for record in reading.history.of(Server)):
+    if end is None or any(record.did == "lost" for record in reading.history.of(Server)):
         return
     for head in reading.history.of(Head):
         if head.route == "status" and head.status in _NONE and reading.run(head) == run:
@@ -51,7 +49,7 @@ def _denied(reading: Reading, run: str | None) -> Iterator[Invalid]:
 
 def _taken_back(reading: Reading, run: str | None) -> Iterator[Invalid]:
     """Yield the first status that says that a run goes on, and was asked for when the client had been told of its end."""
-    if any(record.did not in _KEPT for record in reading.history.of(Server)):
+    if any(record.did in ("epoch", "lost") for record in reading.history.of(Server)):
         return
     told: Record | None = None
     asked: dict[int | None, Request] = {}

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from reattach_chaos.checkers.ending import Ending, ending
-from reattach_chaos.checkers.reading import CLIENT, Reading, Showing, code, read
+from reattach_chaos.checkers.reading import CLIENT, Log, Reading, Showing, code, read
 from reattach_chaos.history import Committed, Created, History, Record, Resume, ResumeRejected, Server, Surfaced
 
 GAP_ERRORS = frozenset({"cursor_expired", "epoch_changed", "cursor_refused", "gap_unfillable", "resume_rejected"})
@@ -49,7 +49,7 @@ def lost_by(reading: Reading, showing: Showing) -> Iterator[Loss]:
     end = ending(reading.history, showing)
     told = _told(reading, showing)
     last = max(showing.first, default=-1)
-    for place, alive in enumerate(showing.log.alive):
+    for place, alive in enumerate(_known(reading, showing)):
         if not alive or place in showing.first or place in told or _hidden(reading, showing, place):
             continue
         if place > last and end is not Ending.SILENT_EXIT and end is not Ending.FINISHED and end is not Ending.UNPROVEN:
@@ -91,22 +91,27 @@ def _second_run(reading: Reading, showing: Showing) -> bool:
 
 
 def _hidden(reading: Reading, showing: Showing, place: int) -> bool:
-    """Whether a client could not know of an event.
-
-    The log had lost its tail on purpose, and had shown another of this number; or the event is of a log that took the place of one
-    whose end the client had read.
-    """
-    began = reading.begun.get(showing.log.events[place].epoch)
-    if began is not None and _ended_before(reading, showing, began):
-        return True
+    """Whether a client could not know of an event: the log had lost its tail on purpose, and had shown another of this number."""
     if not any(record.did == "lost" for record in reading.history.of(Server)):
         return False
     return any(each in showing.first for each in showing.log.same_number(place))
 
 
-def _ended_before(reading: Reading, showing: Showing, began: int) -> bool:
-    """Whether the settling event had come whole before the record of this number."""
-    ends = (place for place, event in enumerate(showing.log.events) if event.settles)
+def _known(reading: Reading, showing: Showing) -> list[bool]:
+    """Return which places of the log a client has to show: those of the log as it was when the client had read its end."""
+    log = showing.log
+    for place, event in enumerate(log.events):
+        began = reading.begun.get(event.epoch)
+        if began is not None and _ended_before(reading, showing, place, began):
+            return Log(log.events[:place]).alive
+    return log.alive
+
+
+def _ended_before(reading: Reading, showing: Showing, first: int, began: int) -> bool:
+    """Whether a client had the end of a log, showed it, and asked for no more, when another log began at this place."""
+    if any(record.n > began for record in reading.of(Resume, showing)):
+        return False
+    ends = [place for place in range(first) if showing.log.events[place].settles and place in showing.first]
     return any(came.whole and came.n < began for place in ends for came in reading.came(showing, place))
 
 

@@ -1,7 +1,8 @@
 """I16, no reconnect after the end: who has shown the settling event, or told the end, asks for no stream of this run any more.
 
 Also where the connection was cut between the settling event and the end of the body. A process that was started again may look
-once: its mark may have been lost with the kill. One that lived before the process that showed the end cannot know of it.
+once: its mark may have been lost with the kill. One that lived before the process that showed the end cannot know of it, and may
+ask once, too.
 """
 
 from reattach_chaos.checkers.ending import finish
@@ -24,9 +25,14 @@ def check(history: History) -> Ruling:
         finished = finish(reading, showing)
         ends: list[Record] = sorted([*settling, *([] if finished is None else [finished])], key=lambda each: each.n)
         compared += len(ends[:1])
+        elder = True
         for attach in reading.of(Resume, showing) if ends else ():
-            knows = attach.n > ends[0].n and attach.life >= ends[0].life
-            if knows and showing.death_between(ends[0], attach) is None:
+            if attach.n < ends[0].n:
+                continue
+            if attach.life < ends[0].life and elder:
+                elder = False
+                continue
+            if showing.death_between(ends[0], attach) is None:
                 sentence = "the client asked for the stream again after the end"
                 found.append(Invalid(anomaly="storm", sentence=sentence, witness=(ends[0], attach)))
     return ruled(found, compared)

@@ -22,8 +22,8 @@ from reattach_chaos.schedules import dumps, loads
 WRONG = [name for name in KILLED_BY if name != "right"]
 README = Path(reattach_chaos.mutants.__file__).with_name("README.md").read_text(encoding="utf-8")
 LINES = dict(re.findall(r"^\| `([\w-]+)` \|.* \| (INVALID: .*) \|$", README, re.MULTILINE))
-CHEAP = ("new-key", "swallow-gap")
-"""They take a mode, or a server, of their own: the command is tried with them in the ordinary run."""
+CHEAP = ("new-key", "swallow-gap", "two-appliers")
+"""They take a mode, a server, or a heartbeat, of their own: the command is tried with them in the ordinary run."""
 TOGETHER = [name for name in WRONG if replace(EXPOSURES[name], cases=()) == Exposure(cases=())]
 
 

@@ -32,11 +32,11 @@ def cases():
     """Three clients on one stage."""
 
     async def play():
-        async with theatre(Bill(backend="embedded", seed=3)) as stage:
+        async with theatre(Bill(backend="embedded", seed=3, heartbeat_ms=1_000.0)) as stage:
             own, nursery = stage.player, stage.client._nursery
             small = {
                 name: Player(
-                    replace(own.stage, client=MutantClient(name, nursery), terms=Terms(marks=True, timeout_s=30))
+                    replace(own.stage, client=MutantClient(name, nursery), terms=Terms(marks=True, timeout_s=30, heartbeat_ms=1_000.0))
                 )
                 for name in ("right", "two-appliers")
             }

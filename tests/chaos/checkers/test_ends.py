@@ -84,7 +84,7 @@ def test_the_end_of_a_log_that_was_replaced_is_of_another_log():
 
 
 def test_a_status_that_knows_no_run_disagrees_with_its_log():
-    """Events that expired are no reason; a server that was ended is."""
+    """Events that expired are no reason, nor a server that was ended and came again; a log that lost something is."""
     gone = Head(route="status", status=404)
     expired = Server(did="expired", until=1)
     assert wrong(says(agreement, log(2), expired, gone)) == (
@@ -92,7 +92,8 @@ def test_a_status_that_knows_no_run_disagrees_with_its_log():
         "a status was answered 404, as if there were no run, and its log has the end 'completed'",
         ["head", "logged"],
     )
-    assert holds(says(agreement, log(2), Server(did="killed"), gone))
+    assert wrong(says(agreement, log(2), Server(did="killed"), Server(did="started"), gone))[0] == "lost"
+    assert holds(says(agreement, log(2), Server(did="lost"), gone))
     assert holds(says(agreement, log(2), Head(route="status", status=503), Head(route="stream", status=410)))
 
 
@@ -136,4 +137,5 @@ def test_a_new_process_may_look_once():
 def test_a_process_cannot_know_what_another_showed_meanwhile():
     """Of two on one state the elder was silent while the younger went on to the end; of the younger it is a storm."""
     assert holds(says(no_reattach, log(2), shown(1), shown(2, life=2), asked(1)))
+    assert wrong(says(no_reattach, log(2), shown(1), shown(2, life=2), asked(1), asked(1)))[0] == "storm"
     assert wrong(says(no_reattach, log(2), shown(1), shown(2, life=2), asked(1, life=2)))[0] == "storm"

@@ -174,9 +174,12 @@ def test_a_tail_that_was_lost_is_not_required():
 
 
 def test_who_had_read_the_end_misses_nothing_of_a_log_that_comes_later():
-    """The end had come whole before the log was replaced; a part of it is no end."""
+    """The end had come whole before the log was replaced, and was shown; all that came before it has to be shown as ever."""
     logs, later = [log(2), log(3, epoch="e2")], Server(did="epoch", epoch="e2")
     assert holds(says(no_loss, logs, came(1, 2), later, shown(1, 2), exited(0)))
     assert wrong(says(no_loss, logs, came(1), later, shown(1), exited(0)))[0] == "lost"
     assert wrong(says(no_loss, logs, came(1), came(2, whole=False), later, shown(1), exited(0)))[0] == "lost"
     assert wrong(says(no_loss, logs, came(1), later, came(2), shown(1, 2), exited(0)))[0] == "lost"
+    assert wrong(says(no_loss, logs, came(1, 2), later, exited(0)))[0] == "lost"
+    assert wrong(says(no_loss, logs, came(1, 2), later, shown(2), exited(0)))[1] == "event 1 (e1.1) was never shown"
+    assert wrong(says(no_loss, logs, came(1, 2), later, shown(1, 2), asked(2), exited(0)))[0] == "lost"
