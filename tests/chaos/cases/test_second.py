@@ -36,7 +36,11 @@ def cases():
             own, nursery = stage.player, stage.client._nursery
             small = {
                 name: Player(
-                    replace(own.stage, client=MutantClient(name, nursery), terms=Terms(marks=True, timeout_s=30, heartbeat_ms=1_000.0))
+                    replace(
+                        own.stage,
+                        client=MutantClient(name, nursery),
+                        terms=Terms(marks=True, timeout_s=30, heartbeat_ms=1_000.0),
+                    )
                 )
                 for name in ("right", "two-appliers")
             }
