@@ -9,10 +9,11 @@ Its ports are held by sockets of ours that do not listen: between its death and 
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from reattach_chaos.cases.processes.process import BornProcess, Word
 from reattach_chaos.cases.servers.control import ServerTrouble
@@ -71,12 +72,13 @@ class OwnServer:
         Raises:
             ServerTrouble: It does not.
         """
+        self._watching = None  # of the process before: its end is not this one's
         try:
             steps = [word for step in self.steps.values() for word in ("--step", str(step))]
             self._process = await BornProcess.bear(self._nursery, MODULE, [*self._argv, *steps], {}, self._stderr)
             async with asyncio.timeout(START_S):
                 stands = await self._until_it_serves(self._process)
-        except (OSError, ValueError, TimeoutError) as error:
+        except (OSError, TimeoutError) as error:
             raise ServerTrouble(f"the case's server did not start: {type(error).__name__}: {error}") from error
         self._watching = asyncio.create_task(self._watch(self._process))
         for cut in stands:
@@ -86,11 +88,11 @@ class OwnServer:
         """Return where it stands still already: it goes on with its runs before anybody can ask for them."""
         stands: list[int] = []
         while (line := await process.line()) is not None:
-            told = json.loads(line)
+            told = _told(line)
             if told.get("kind") == "serving":
                 return stands
-            if told.get("kind") == AT and self.steps.pop(told["cut"], None) is not None:
-                stands.append(told["cut"])
+            if (cut := self._reached(told)) is not None:
+                stands.append(cut)
         raise ServerTrouble("the case's server did not start: it ended")
 
     async def end(self, word: Word) -> None:
@@ -113,9 +115,24 @@ class OwnServer:
     async def _watch(self, process: BornProcess) -> None:
         """Hear it out: it says where it stands still."""
         while (line := await process.line()) is not None:
-            told = json.loads(line)
-            if told.get("kind") == AT and self.steps.pop(told["cut"], None) is not None:
-                self.stands(told["cut"])
+            if (cut := self._reached(_told(line))) is not None:
+                self.stands(cut)
+
+    def _reached(self, told: Mapping[str, Any]) -> int | None:
+        """Return the number of the fault whose step it says that it stands at; None: it says nothing new."""
+        cut = told.get("cut")
+        if told.get("kind") == AT and isinstance(cut, int) and self.steps.pop(cut, None) is not None:
+            return cut
+        return None
+
+
+def _told(line: str) -> dict[str, Any]:
+    """Return what a line says; what is no JSON object, a warning on a wrong stream perhaps, says nothing to us."""
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 @asynccontextmanager
