@@ -43,7 +43,7 @@ class Errand:
         on_gap: What ours does where events are gone, "" for what it does unasked; see `reattach follow --on-gap`.
         names: Where a resolver of ours finds that the server's name is not known just now; None: names are as they are.
         trusted: The certificate that the client has to know; None: there is no TLS.
-        used: A process of ours will do that was another case's client before: there are thousands of them.
+        used: A process of ours will do that was another case's client before: making one costs as much as a case.
         inside: What its process is to do to itself; a process of ours.
     """
 

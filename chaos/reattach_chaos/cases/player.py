@@ -47,11 +47,13 @@ from reattach_chaos.history import (
     Terminal,
 )
 from reattach_chaos.report import Played
-from reattach_chaos.schedules import Fault, Place, Planned, Schedule
+from reattach_chaos.schedules import Fault, Planned, Schedule
 from reattach_chaos.toxiproxy.control import ToxiproxyError
 
 TRIES = 3
 """So often a case is played whose faults did not all come: a race on the way to a place is nobody's fault, and proves nothing."""
+OF_PROCESS = frozenset({Fault.KILL, Fault.STORE_FAILURE, Fault.SUSPEND, Fault.SECOND_CLIENT, Fault.NO_ROUTE})
+"""What is done to a client's process, or needs it made in a way of its own; in all other cases ours may be another case's, too."""
 CANCELLABLE = {"scenario": "cancel-me"}
 
 
@@ -288,7 +290,7 @@ class Player:
             on_gap=schedule.client.get("on_gap") or ("continue" if _changes_log(schedule) else ""),
             names=ways.names,
             trusted=ways.trusted,
-            used=bool(schedule.faults) and all(each.at.place is Place.OFFSET for each in schedule.faults),
+            used=not any(each.fault in OF_PROCESS for each in schedule.faults),
         )
 
     async def _read(

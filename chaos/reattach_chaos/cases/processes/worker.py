@@ -1,4 +1,4 @@
-"""A process of ours that is one client after the other, for samples of thousands of cases: `main([SOCKET])`, forked by the nursery.
+"""A process of ours that is one client after the other: `main([SOCKET])`, forked by the nursery.
 
 A fork costs more than all that a short case does: each page that the child touches is copied. So this one stays. It listens on a
 socket; each connection is a client, as in the nursery: one line is read, then the connection is the client's stdout, and its last
