@@ -34,6 +34,7 @@ from reattach_chaos.history import (
 )
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule
 from reattach_chaos.schedules.fault import STORE_REASONS
+from reattach_chaos.schedules.settings import setting
 
 LAST_LIMIT_S = 5.0
 LONGEST_WAKE_S = 2.0
@@ -114,7 +115,7 @@ class Running:
     async def suspend(self, planned: Planned) -> None:
         """Let the client's process stand still, and step its clocks; when this returns, it goes on, and knows what time it is."""
         process, errand = self._process, self._errand
-        sleep_s = float(planned.settings.get("sleep_ms", 0)) / 1000
+        sleep_s = float(setting(planned, "sleep_ms")) / 1000
         if process is None or errand is None:
             return
         ahead_s = max(0.0, sleep_s - SUSPENDED_S)

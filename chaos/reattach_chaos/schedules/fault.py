@@ -99,7 +99,7 @@ TRAITS = {
 }
 
 STORE_REASONS = {"full": "no space left on device", "io": "input/output error", "locked": "database is locked"}
-"""Why a store fails, and what it says then; without a word of it, it is full."""
+"""Why a store fails, and what it says then."""
 
 WORD_SETTINGS = {"signal": ("term", "kill"), "how": ("name", "tls"), "reason": tuple(STORE_REASONS)}
 """Settings that are words; all others are numbers of at least 0."""

@@ -1,12 +1,13 @@
-"""The settings of faults that generators use: the usual ones, and some that are drawn."""
+"""The settings of faults: what generators write, the usual ones or drawn ones, and what holds where a schedule says nothing.
+
+Who does a fault asks `setting` alone, on sockets and in the simulation, so that a case means the same in both.
+"""
 
 import random
 from typing import Any
 
 from reattach_chaos.schedules.fault import Fault
-
-DOWN_MS = 1_000
-"""So long a restarted server is away where nothing else is planned."""
+from reattach_chaos.schedules.schedule import Planned
 
 USUAL: dict[Fault, dict[str, Any]] = {
     Fault.LATENCY: {"delay_ms": 20},
@@ -22,11 +23,37 @@ USUAL: dict[Fault, dict[str, Any]] = {
     Fault.SUSPEND: {"sleep_ms": 60_000},
     Fault.EXPIRE: {"keep": 2},
 }
+"""What generators write: a part of the schedules' ids."""
+_UNWRITTEN: dict[Fault, dict[str, Any]] = {
+    Fault.SERVER_RESTART: {"down_ms": 1_000},
+    Fault.STORE_FAILURE: {"reason": "full"},
+}
+"""What holds beside `USUAL`, and is written by nobody."""
 
 
 def usual(fault: Fault) -> dict[str, Any]:
     """Return the settings that a fault has where nothing else is asked for."""
     return dict(USUAL.get(fault, {}))
+
+
+def settings_of(planned: Planned) -> dict[str, Any]:
+    """Return all settings that a planned fault is done with: its own, else the usual ones.
+
+    A busy server has no Retry-After but its own: to plan none is to leave it out.
+    """
+    whole = {**_UNWRITTEN.get(planned.fault, {}), **usual(planned.fault), **planned.settings}
+    if "retry_after_ms" not in planned.settings:
+        whole.pop("retry_after_ms", None)
+    return whole
+
+
+def setting(planned: Planned, name: str) -> Any:
+    """Return one of them.
+
+    Raises:
+        KeyError: The fault has no such setting.
+    """
+    return settings_of(planned)[name]
 
 
 def drawn(fault: Fault, chance: random.Random) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from reattach.testing.seams import StoreFailed, StoreLocked
 from reattach_chaos.history import Applied, Committed, Died, Store
 from reattach_chaos.schedules.fault import STORE_REASONS, Fault
 from reattach_chaos.schedules.place import Place
+from reattach_chaos.schedules.settings import setting
 from reattach_chaos.sim.journal import Process, gone
 from reattach_chaos.sim.plans import Plan, Plans
 from reattach_chaos.sim.scribe import Scribe
@@ -102,7 +103,7 @@ class Door(Process):
         if full is not None and self.alive:
             self._armed.remove(full)
             self._plans.fire(full)
-            word = full.planned.settings.get("reason", "full")
+            word = setting(full.planned, "reason")
             self._scribe.write(Store, did="failed", reason=STORE_REASONS[word])
             raise (StoreLocked if word == "locked" else StoreFailed)(STORE_REASONS[word])
         if not self.alive:
@@ -150,4 +151,4 @@ class Door(Process):
 
 
 def _lag(plan: Plan) -> float:
-    return float(plan.planned.settings.get("lag_ms", 0)) / 1000.0
+    return float(setting(plan.planned, "lag_ms")) / 1000.0

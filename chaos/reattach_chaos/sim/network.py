@@ -12,6 +12,7 @@ from reattach.testing import CallAnswer, frames, refused
 from reattach_chaos.history import Close, Connect, Head, Request, Resume, bytes_sha256
 from reattach_chaos.schedules.fault import Fault
 from reattach_chaos.schedules.place import Place
+from reattach_chaos.schedules.settings import settings_of
 from reattach_chaos.sim.clock import SimClock
 from reattach_chaos.sim.plans import Plan, Plans
 from reattach_chaos.sim.runs import NUMBERS, SimRun
@@ -129,13 +130,13 @@ class Network:
     def instead(self, due: list[Plan], conn: int, run_id: str | None, route: str = "stream") -> CallAnswer | None:
         """Return what a fault answers instead of the server."""
         for plan in due:
-            settings = plan.planned.settings
             match plan.planned.fault:
                 case Fault.BUSY:
+                    settings = settings_of(plan.planned)
                     wish = settings.get("retry_after_ms")
                     # Retry-After is in whole seconds; a wish of less is one of a second.
                     seconds = None if wish is None else float(max(1, round(wish / 1000)))
-                    answer = refused(settings.get("status", 503), "overloaded", retry_after=seconds)
+                    answer = refused(settings["status"], "overloaded", retry_after=seconds)
                 case Fault.UNAUTHORIZED:
                     answer = refused(401, "unauthenticated")
                     seconds = None

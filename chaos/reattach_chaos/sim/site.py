@@ -13,7 +13,7 @@ from reattach.testing.acting import body_of, resolve
 from reattach_chaos.history import Created, Logged, Server, Status, content_sha256
 from reattach_chaos.schedules.fault import Fault
 from reattach_chaos.schedules.place import Place
-from reattach_chaos.schedules.settings import DOWN_MS
+from reattach_chaos.schedules.settings import setting
 from reattach_chaos.sim.clock import SimClock
 from reattach_chaos.sim.plans import Plan, Plans
 from reattach_chaos.sim.runs import STORY, SimRun, Step, script
@@ -116,7 +116,7 @@ class Site:
                 self._plans.miss(plan, "the client knows the end of this log")
                 return False
             case Fault.NEW_EPOCH:
-                run.rotate(plan.planned.settings.get("keep", 0))
+                run.rotate(setting(plan.planned, "keep"))
                 self._scribe.write(Server, who="server", run=run.id, did="epoch", epoch=run.epoch)
                 self._end_streams(run, "epoch_changed")
                 steps = self._scripts[run.number]
@@ -127,11 +127,11 @@ class Site:
                 self._go_on(run, self._clock.now())
             case Fault.EXPIRE:
                 before = run.first
-                run.trim(max(0, len(run.log) - plan.planned.settings.get("keep", 0)))
+                run.trim(max(0, len(run.log) - setting(plan.planned, "keep")))
                 if run.first > before:
                     self._scribe.write(Server, who="server", run=run.id, did="expired", until=run.first - 1)
             case Fault.SUSPEND:
-                seconds = plan.planned.settings.get("sleep_ms", 0) / 1000.0
+                seconds = setting(plan.planned, "sleep_ms") / 1000.0
                 self.asleep += seconds
                 self._clock.oversleep(seconds)
             case _:
@@ -140,9 +140,9 @@ class Site:
 
     def restart(self, plan: Plan) -> None:
         """Go down, with or without a word, and come back."""
-        kill = plan.planned.settings.get("signal", "kill") == "kill"
+        kill = setting(plan.planned, "signal") == "kill"
         self._scribe.write(Server, who="server", did="killed" if kill else "stopped")
-        self._down_until = self._clock.now() + float(plan.planned.settings.get("down_ms", DOWN_MS)) / 1000
+        self._down_until = self._clock.now() + float(setting(plan.planned, "down_ms")) / 1000
         self._end_streams(None, None if kill else "draining")
         self._clock.call_at(self._down_until, self._up)
 

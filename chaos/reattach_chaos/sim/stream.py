@@ -12,6 +12,7 @@ from reattach.testing.model_run import Logged
 from reattach_chaos.history import Close, Heartbeat, Received
 from reattach_chaos.schedules.fault import Fault
 from reattach_chaos.schedules.place import IN_EVENT, Place
+from reattach_chaos.schedules.settings import setting, settings_of
 from reattach_chaos.sim.clock import SimClock
 from reattach_chaos.sim.plans import Plan, Plans
 from reattach_chaos.sim.runs import SimRun
@@ -41,7 +42,7 @@ class Pace:
 
     def set(self, plan: Plan) -> None:
         """Slow down as a fault says."""
-        settings = plan.planned.settings
+        settings = settings_of(plan.planned)
         self.delay += settings.get("delay_ms", 0) / 1000.0
         self.rate = settings.get("kb_per_s", 0) * 1000.0 or self.rate
         self.read = settings.get("bytes", 0) or self.read
@@ -226,7 +227,7 @@ class SimStream:
                 self._end("broken")
             case Fault.DUPLICATE:
                 last = self._next - 1
-                for sequence in range(max(self.run.first, last + 1 - plan.planned.settings.get("events", 1)), last + 1):
+                for sequence in range(max(self.run.first, last + 1 - setting(plan.planned, "events")), last + 1):
                     event = self.run.at(sequence)
                     if event is not None:
                         self._write(self._lines(event.block))

@@ -34,6 +34,7 @@ from reattach_chaos.schedules.multiplicity import possible
 from reattach_chaos.schedules.pairwise import all_combinations
 from reattach_chaos.schedules.place import CODES
 from reattach_chaos.schedules.schedule import ROUTES
+from reattach_chaos.schedules.settings import settings_of
 from reattach_chaos.schedules.strategies import schedules
 
 
@@ -49,6 +50,19 @@ def test_every_fault_has_a_place_and_every_place_a_fault():
     pairs = {(fault, place) for fault in Fault for route in (*ROUTES, None) for place in places(fault, route)}
     assert {fault for fault, _ in pairs} == set(Fault)
     assert {place for _, place in pairs} == set(Place)
+
+
+def test_each_setting_of_a_fault_has_a_value_where_a_schedule_says_nothing():
+    """But for the wish of a busy server, which is none then."""
+    for fault in Fault:
+        said_nothing = settings_of(Planned(fault=fault, at=at(Place.AFTER_REQUEST)))
+        assert set(said_nothing) == set(fault.traits.settings) - {"retry_after_ms"}
+
+
+def test_a_setting_that_is_said_holds_and_the_others_are_the_usual_ones():
+    """Each by itself: who says how a server ends need not say how long it is away."""
+    restart = Planned(fault=Fault.SERVER_RESTART, at=at(Place.IDLE, 2), settings={"signal": "term"})
+    assert settings_of(restart) == {"signal": "term", "down_ms": 1_000}
 
 
 def test_the_canonical_session_has_every_kind_of_event():

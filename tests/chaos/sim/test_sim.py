@@ -117,3 +117,23 @@ def test_another_scenario_is_refused():
     """The simulation has its own server, which knows one session."""
     with pytest.raises(ValueError, match="the simulation plays 'session'"):
         play_simulated(Schedule(id="other", scenario="tools"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "usual", "other"),
+    [
+        (Fault.SUSPEND, {"sleep_ms": 60_000}, {"sleep_ms": 0}),
+        (Fault.EXPIRE, {"keep": 2}, {"keep": 0}),
+        (Fault.DUPLICATE, {"events": 2}, {"events": 1}),
+    ],
+)
+def test_a_fault_without_settings_is_done_with_the_usual_ones(fault, usual, other):
+    """A sleep of no time, which it once was, is another case."""
+    without, same, another = (
+        play_simulated(
+            Schedule(id="case", seed=3, faults=(Planned(fault=fault, at=at("after-event", 3), settings=said),))
+        )
+        for said in ({}, usual, other)
+    )
+    told = [[line(record) for record in history][1:] for history in (without, same, another)]
+    assert told[0] == told[1] != told[2]

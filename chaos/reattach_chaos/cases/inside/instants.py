@@ -6,11 +6,11 @@ what both sides share: which faults they are, and the word. Pure.
 """
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from reattach_chaos.schedules import Fault, Place, Schedule
+from reattach_chaos.schedules import Fault, Place, Planned, Schedule
+from reattach_chaos.schedules.settings import setting
 
 STRUCK = "struck"
 """The kind of the line that says that a fault comes now: `{"kind":"struck","cut":1,"did":"killed"}`; `did` is a word of `DID`."""
@@ -30,16 +30,16 @@ class Instant:
         fault: A kill, or a store that fails or lags.
         place: The instant.
         event: Of this event of its run, or of the first later one.
-        lag_ms: So long the store takes; 0: it fails.
-        reason: Why it fails, a word of `STORE_REASONS`.
+        lag_ms: So long the store takes; 0: it fails. Of a kill 0.
+        reason: Why it fails, a word of `STORE_REASONS`. Of a kill "".
     """
 
     cut: int
     fault: Fault
     place: Place
     event: int
-    lag_ms: float = 0.0
-    reason: str = "full"
+    lag_ms: float
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,7 @@ def instants_of(schedule: Schedule, run: int) -> tuple[Instant, ...]:
             planned.fault,
             planned.at.place,
             planned.at.event or 1,
-            float(planned.settings.get("lag_ms", 0)),
-            str(planned.settings.get("reason", "full")),
+            *_of_store(planned),
         )
         for number, planned in enumerate(schedule.faults, 1)
         if planned.fault in FAULTS and planned.at.run == run
@@ -98,13 +97,14 @@ def is_shown(fault: Fault, place: Place) -> bool:
     return fault is Fault.KILL and place is Place.DELIVERED
 
 
+def _of_store(planned: Planned) -> tuple[float, str]:
+    """Return how long a store takes, and why it fails."""
+    if planned.fault is not Fault.STORE_FAILURE:
+        return 0.0, ""
+    return float(setting(planned, "lag_ms")), str(setting(planned, "reason"))
+
+
 def _told(instant: Instant) -> list[Any]:
     return [
         instant.cut, instant.fault.value, instant.place.value, instant.event, instant.lag_ms, instant.reason
     ]  # fmt: skip
-
-
-def without(faults: Iterable[Instant], cuts: Iterable[int]) -> tuple[Instant, ...]:
-    """Return the faults but for those of these numbers."""
-    gone = set(cuts)
-    return tuple(each for each in faults if each.cut not in gone)

@@ -8,6 +8,7 @@ from reattach_chaos.cases.servers.control import Control, Event, ServerTrouble
 from reattach_chaos.gate.cuts import Exchange
 from reattach_chaos.history import Recorder, Server
 from reattach_chaos.schedules import Fault, Planned
+from reattach_chaos.schedules.settings import setting
 
 LOG_FAULTS = frozenset({Fault.EXPIRE, Fault.NEW_EPOCH})
 
@@ -44,7 +45,7 @@ class LogFaults:
 
     async def _change(self, planned: Planned, exchange: Exchange) -> None:
         run = exchange.run or self._names[planned.at.run - 1]
-        keep = int(planned.settings.get("keep", 0))
+        keep = int(setting(planned, "keep"))
         settled = await self._control.settled(run, self._limit_s)
         _, log = await self.all_of(run)
         self._seen.setdefault(run, {}).update({event.logged.cursor: event for event in log})

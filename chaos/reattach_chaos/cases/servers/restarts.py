@@ -10,7 +10,7 @@ from reattach_chaos.cases.servers.control import ServerTrouble
 from reattach_chaos.cases.servers.own_server import OwnServer
 from reattach_chaos.history import CutFired, CutMissed, Recorder, Server
 from reattach_chaos.schedules import Planned, Schedule
-from reattach_chaos.schedules.settings import DOWN_MS
+from reattach_chaos.schedules.settings import setting
 
 
 class Restarts:
@@ -93,7 +93,7 @@ class Restarts:
             await self._return(planned)
 
     async def _fall(self, planned: Planned) -> None:
-        kill = planned.settings.get("signal", "kill") == "kill"
+        kill = setting(planned, "signal") == "kill"
         self._away(True)
         if kill:
             await self._server.end("kill")
@@ -102,7 +102,7 @@ class Restarts:
     async def _return(self, planned: Planned) -> None:
         try:
             await self._server.end("term")  # one that was killed has ended
-            await asyncio.sleep(float(planned.settings.get("down_ms", DOWN_MS)) / 1000)
+            await asyncio.sleep(float(setting(planned, "down_ms")) / 1000)
             self._falls = False
             await self._server.start()
         except ServerTrouble as trouble:

@@ -15,7 +15,7 @@ from reattach_chaos.cases.inside.resolver import NAME
 from reattach_chaos.cases.servers.control import ServerTrouble
 from reattach_chaos.cases.servers.tls_front import KNOWN, TlsFront
 from reattach_chaos.schedules import Fault, Planned, Schedule
-from reattach_chaos.schedules.settings import usual
+from reattach_chaos.schedules.settings import setting
 
 
 class Ways:
@@ -86,4 +86,4 @@ class Ways:
 
 def how(planned: Planned) -> str:
     """Return in which way a route is lost."""
-    return str(planned.settings.get("how", usual(Fault.NO_ROUTE)["how"]))
+    return str(setting(planned, "how"))

@@ -25,7 +25,7 @@ class Bandwidth:
 
 async def strike(blow: Blow) -> None:
     """Narrow this answer."""
-    rate = blow.setting("kb_per_s", 8) * 1000
+    rate = blow.setting("kb_per_s") * 1000
     if rate <= 0:
         raise Impossible("a bandwidth of 0 is a stall")
     blow.tell()

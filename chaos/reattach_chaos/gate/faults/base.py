@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from reattach_chaos.gate.cuts import Exchange
 from reattach_chaos.schedules import Planned
+from reattach_chaos.schedules.settings import setting
 
 if TYPE_CHECKING:
     from reattach_chaos.gate.link import Link
@@ -54,9 +55,9 @@ class Blow:
     exchange: Exchange
     tell: Callable[[], None]
 
-    def setting(self, name: str, default: float) -> float:
-        """Return a setting of the fault."""
-        return float(self.planned.settings.get(name, default))
+    def setting(self, name: str) -> float:
+        """Return a setting of the fault, a number."""
+        return float(setting(self.planned, name))
 
     async def hang_up(self, by: Literal["gate", "server"] = "gate") -> None:
         """End the connection with a FIN, and the server's side.

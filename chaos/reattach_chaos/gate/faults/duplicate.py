@@ -6,7 +6,7 @@ from reattach_chaos.gate.faults.base import Blow, Impossible
 async def strike(blow: Blow) -> None:
     """Send the last events again."""
     link = blow.link
-    again = link.rewriter.recent(max(1, int(blow.setting("events", 1)))) if link.rewriter is not None else []
+    again = link.rewriter.recent(max(1, int(blow.setting("events")))) if link.rewriter is not None else []
     if link.rewriter is None or not again:
         raise Impossible("no event has passed on this connection that could come twice")
     blow.tell()

@@ -21,4 +21,4 @@ class Latency:
 async def strike(blow: Blow) -> None:
     """Delay this answer."""
     blow.tell()
-    blow.link.set_pace(Latency(blow.setting("delay_ms", 20) / 1000), blow.planned.direction)
+    blow.link.set_pace(Latency(blow.setting("delay_ms") / 1000), blow.planned.direction)

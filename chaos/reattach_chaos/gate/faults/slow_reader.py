@@ -23,4 +23,4 @@ class SlowReader:
 async def strike(blow: Blow) -> None:
     """Read this answer slowly."""
     blow.tell()
-    blow.link.set_pace(SlowReader(blow.setting("delay_ms", 20) / 1000), "downstream")
+    blow.link.set_pace(SlowReader(blow.setting("delay_ms") / 1000), "downstream")

@@ -25,5 +25,5 @@ class Trickle:
 async def strike(blow: Blow) -> None:
     """Trickle this answer."""
     blow.tell()
-    pace = Trickle(max(1, int(blow.setting("bytes", 1))), max(LEAST_S, blow.setting("delay_ms", 0) / 1000))
+    pace = Trickle(max(1, int(blow.setting("bytes"))), max(LEAST_S, blow.setting("delay_ms") / 1000))
     blow.link.set_pace(pace, blow.planned.direction)

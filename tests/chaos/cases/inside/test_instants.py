@@ -184,7 +184,8 @@ def test_a_lag_takes_real_time_and_no_more_than_a_second(monkeypatch):
     monkeypatch.setattr(striker.time, "sleep", slept.append)
     monkeypatch.setattr(striker.Striker, "say", lambda *_, **__: None)
     late = [
-        Instant(cut, Fault.STORE_FAILURE, Place.COMMITTED, 1, lag_ms) for cut, lag_ms in ((1, 300.0), (2, 60_000.0))
+        Instant(cut, Fault.STORE_FAILURE, Place.COMMITTED, 1, lag_ms, "full")
+        for cut, lag_ms in ((1, 300.0), (2, 60_000.0))
     ]
     watched = striker.Striker(tuple(late))
     watched.write()
