@@ -66,13 +66,13 @@ class Deeds:
                 await self._restarts.over()
                 await self._log_faults.perform(planned, exchange)
         except ServerTrouble as error:
-            self._trouble = error
+            self._trouble = self._trouble or error
 
     async def over(self) -> None:
         """Wait until all is as it was, so that it can be read.
 
         Raises:
-            ServerTrouble: It is not, or something could not be done.
+            ServerTrouble: It is not, or something could not be done; what came first is raised.
         """
         await asyncio.gather(*self._begun)
         if self._restarts is not None:

@@ -27,7 +27,6 @@ class LogFaults:
         self._recorder = recorder
         self._limit_s = limit_s
         self._seen: dict[str, dict[str, Event]] = {}
-        self._trouble: ServerTrouble | None = None
         self._expired: dict[str, str] = {}
         """Runs whose events are gone, with the status that they had settled in before."""
         self._names: list[str] = []
@@ -37,13 +36,11 @@ class LogFaults:
         self._names = list(names)
 
     async def perform(self, planned: Planned, exchange: Exchange) -> None:
-        """Do a fault; where the server does not play along, `all_of` raises what it said."""
-        try:
-            await self._change(planned, exchange)
-        except ServerTrouble as error:
-            self._trouble = error
+        """Do a fault.
 
-    async def _change(self, planned: Planned, exchange: Exchange) -> None:
+        Raises:
+            ServerTrouble: The server does not play along.
+        """
         run = exchange.run or self._names[planned.at.run - 1]
         keep = int(setting(planned, "keep"))
         settled = await self._control.settled(run, self._limit_s)
@@ -74,10 +71,8 @@ class LogFaults:
         """Return every event that ever was in a run's log, in order, and what it holds of them, expired ones too.
 
         Raises:
-            ServerTrouble: The log cannot be read, or could not be changed.
+            ServerTrouble: The log cannot be read.
         """
-        if self._trouble is not None:
-            raise self._trouble
         seen = self._seen.get(run, {})
         if (
             run in self._expired

@@ -32,6 +32,7 @@ class Restarts:
         self._busy = asyncio.Lock()  # two connections may come to their places at once
         self._falls = False
         self._trouble: ServerTrouble | None = None
+        """Of a task that runs on when nobody waits for it: `over` raises it."""
         server.stands = self._stands
 
     async def perform(self, planned: Planned) -> None:
