@@ -98,8 +98,12 @@ class Client(Protocol):
 
     name: str
     """As it was named on the command line."""
+    ours: bool
+    """It is one of ours, for which a sample has cases of its own."""
     marks: bool
     """It marks what it may have shown before."""
+    leases: bool
+    """Two of its processes on one state know of each other, by a lease."""
     backoff: Backoff | None
     """How it waits; None: that is not known."""
     routes: frozenset[Route]
@@ -125,21 +129,21 @@ class Client(Protocol):
 
 
 class CommandClient:
-    """Any command, run by the shell.
+    """Any command, run by the shell; what it does beside the contract is not known.
 
     Args:
         command: What the shell runs.
         mode: Whether it starts runs itself.
-        marks: It marks what it may have shown before.
         born: Told of each process id; see `processes/warden.py`.
     """
+
+    ours = marks = leases = False
 
     def __init__(
         self,
         command: str,
         mode: Mode = "follow",
         *,
-        marks: bool = False,
         born: Callable[[int], None] = lambda pid: None,
     ) -> None:
         self.name = command
@@ -148,7 +152,6 @@ class CommandClient:
         self.ways: frozenset[str] = frozenset()
         self.backoff: Backoff | None = None
         self._born = born
-        self.marks = marks
         self.routes: frozenset[Route] = frozenset({"stream"} if mode == "follow" else {"create", "stream"})
 
     def steps(self, errand: Errand) -> int:
@@ -169,7 +172,7 @@ class OwnClient:
     """
 
     name = "reattach"
-    marks = True
+    ours = marks = leases = True
     backoff: Backoff | None = OURS
     routes: frozenset[Route] = frozenset({"create", "stream", "status", "list", "cancel", "answer"})
     settings: frozenset[str] = frozenset({"on_gap"})
@@ -219,7 +222,7 @@ class MutantClient:
         mode: Whether it starts runs itself.
     """
 
-    marks = True
+    ours = marks = leases = True
     settings: frozenset[str] = frozenset()
     instants = frozenset(OF_CLIENT) - {Place.ACKNOWLEDGED}
     ways: frozenset[str] = frozenset({"name"})

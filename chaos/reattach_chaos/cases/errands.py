@@ -7,8 +7,7 @@ what it needs: a session's other runs would cost time and prove nothing.
 from dataclasses import dataclass
 
 from reattach_chaos.cases.client import Client, Mode, Task
-from reattach_chaos.cases.inside.instants import FAULTS, is_shown
-from reattach_chaos.cases.servers.log_faults import LOG_FAULTS
+from reattach_chaos.cases.inside.instants import is_shown
 from reattach_chaos.cases.servers.ways import how
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Planned, Schedule
@@ -71,35 +70,30 @@ def objection_to(
 
 
 def _objection(planned: Planned, session: Session, client: Client, mode: Mode, *, kill: bool, own: bool) -> str:
-    if planned.fault in FAULTS:
-        shown = is_shown(planned.fault, planned.at.place)
-        if shown and not kill:
-            return "clients are killed with --kill only"
-        if not shown and planned.at.place not in client.instants:
+    words = planned.fault.traits.words
+    makes: Route = "answer" if _depth(planned, session) else "create"
+    match planned.fault:
+        case Fault.KILL if is_shown(planned.fault, planned.at.place):
+            if not kill:
+                return "clients are killed with --kill only"
+        case Fault.KILL | Fault.STORE_FAILURE if planned.at.place not in client.instants:
             return _unseen(planned, client)
-    elif planned.fault is Fault.SECOND_CLIENT:
-        if not client.marks:
-            return f"{planned.fault.traits.words}: only ours know of a lease"
-    elif planned.fault is Fault.SUSPEND:
-        pass
-    elif planned.fault in LOG_FAULTS:
-        if not own:
-            return f"{planned.fault.traits.words}: done to a server of ours only"
-        if planned.route != "stream":
-            return f"{planned.fault.traits.words}: done at a stream's places only"
-        if mode == "start" and planned.at.event is None:
+        case Fault.SECOND_CLIENT if not client.leases:
+            return f"{words}: only ours know of a lease"
+        case Fault.EXPIRE | Fault.NEW_EPOCH | Fault.SERVER_RESTART if not own:
+            return f"{words}: done to a server of ours only"
+        case Fault.EXPIRE | Fault.NEW_EPOCH if planned.route != "stream":
+            return f"{words}: done at a stream's places only"
+        case Fault.EXPIRE | Fault.NEW_EPOCH if mode == "start" and planned.at.event is None:
             return "which run a client starts is not known before it asks for its stream"
-    elif planned.fault is Fault.NO_ROUTE:
-        if (way := how(planned)) not in client.ways:
-            return f"{planned.fault.traits.words} ({way}): done to clients of ours only"
-    elif planned.fault is Fault.SERVER_RESTART:
-        if not own:
-            return f"{planned.fault.traits.words}: done to a server of ours only"
-        makes: Route = "answer" if _depth(planned, session) else "create"
-        if planned.route is None and makes not in client.routes:
+        case Fault.NO_ROUTE if (way := how(planned)) not in client.ways:
+            return f"{words} ({way}): done to clients of ours only"
+        case Fault.SERVER_RESTART if planned.route is None and makes not in client.routes:
             return f"at a server's own steps the client makes the run, and this one makes no request of route {makes}"
-    elif planned.fault is Fault.OTHER_INSTANCE:
-        return "there is one instance of the server"
+        case Fault.OTHER_INSTANCE:
+            return "there is one instance of the server"
+        case _:
+            pass
     if planned.route is not None and planned.route not in client.routes:
         return f"the client makes no request of route {planned.route}"
     if mode == "start" and planned.at.run > 1:

@@ -134,7 +134,7 @@ def _drawn(wanted: Wanted, session: Session, client: Client, scenario: str) -> I
 
 def _own(client: Client, session: Session, seed: int, scenario: str) -> Iterator[Schedule]:
     """Yield what the quick sample has for our clients, beside what it has for all."""
-    if client.marks:
+    if client.ours:
         yield from log_changes(session, seed, scenario)
         yield from second_clients(session, seed, scenario)
         yield from restarts(session, seed, scenario)
