@@ -24,7 +24,7 @@ from reattach_chaos.cases.running import Running
 from reattach_chaos.cases.servers.control import SETTLED, Control, Event, ServerTrouble
 from reattach_chaos.cases.servers.deeds import Deeds
 from reattach_chaos.cases.servers.log_faults import LOG_FAULTS
-from reattach_chaos.cases.servers.own_server import OwnServer, Recipe, begun, needs_own
+from reattach_chaos.cases.servers.own_server import Making, OwnServer, begun, needs_own
 from reattach_chaos.cases.servers.ways import Ways
 from reattach_chaos.cases.session import SETTLE_S, Session, as_text, made
 from reattach_chaos.cases.terms import Terms
@@ -85,7 +85,7 @@ class Stage:
     terms: Terms
     token: Callable[[], str]
     actuator: Callable[[], AbstractAsyncContextManager[Actuator]]
-    recipe: Recipe | None = None
+    making: Making | None = None
     sessions: dict[str, Session] = field(default_factory=dict)
     skips: bool = False
 
@@ -162,12 +162,12 @@ class Player:
     async def _served(self, schedule: Schedule, folder: Path) -> AsyncIterator[Served]:
         """Give a case its server: everybody's, or one of its own."""
         stage = self.stage
-        if stage.recipe is None or not needs_own(schedule):
+        if stage.making is None or not needs_own(schedule):
             yield Served(stage.url, stage.admin_url, self._number)
             return
         session = stage.session_of(schedule)
         steps = steps_of(schedule, parts_of(schedule, session, stage.mode), session)
-        async with begun(stage.recipe, schedule, folder, steps) as own:
+        async with begun(stage.making, schedule, folder, steps) as own:
             yield Served(own.url, own.admin_url, 0, own)
 
     async def _play_on(

@@ -25,7 +25,7 @@ from reattach_chaos.cases.player import Player, Stage
 from reattach_chaos.cases.processes.workers import Workers
 from reattach_chaos.cases.servers.control import Control
 from reattach_chaos.cases.servers.own_server import MODULE as SERVER
-from reattach_chaos.cases.servers.own_server import Recipe
+from reattach_chaos.cases.servers.own_server import Making
 from reattach_chaos.cases.session import DEFAULT, Session, clean_pass, input_of
 from reattach_chaos.cases.simulated import SimulatedPlayer, simulation
 from reattach_chaos.cases.terms import HEARTBEAT_MS, Terms
@@ -139,7 +139,7 @@ async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
             terms=Terms(timeout_s=bill.timeout_s, heartbeat_ms=heartbeat, marks=client.marks, backoff=client.backoff),
             token=lambda: secrets.token_hex(16) if own else given,
             actuator=backend.actuator,
-            recipe=Recipe(nursery, tuple(_server_words(bill))) if own else None,
+            making=Making(nursery, tuple(_server_words(bill))) if own else None,
             skips=bill.skips,
         )
         yield Theatre(Player(stage), session, client, url, backend.name)

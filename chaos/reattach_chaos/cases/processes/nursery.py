@@ -24,7 +24,7 @@ import sys
 from typing import Any, NoReturn
 
 import reattach
-from reattach_chaos.cases.processes.order import EXITED, read_order
+from reattach_chaos.cases.processes.order import EXITED, read_order, read_signals
 from reattach_chaos.orphans import die_with
 from reattach_chaos.preload import import_all
 from reattach_chaos.socket_path import short
@@ -38,12 +38,6 @@ MODULES = (
     "reattach_chaos.cases.servers.server",
     "reattach_chaos.cases.inside.resolver",
 )
-SIGNALS = {
-    b"term\n": signal.SIGTERM,
-    b"kill\n": signal.SIGKILL,
-    b"stop\n": signal.SIGSTOP,
-    b"cont\n": signal.SIGCONT,
-}
 
 
 def main() -> int:
@@ -79,7 +73,8 @@ def main() -> int:
                 _bury(living)
             for pid, connection in list(living.items()):
                 if connection in ready:
-                    _obey(pid, connection)
+                    for number in read_signals(connection):
+                        _signal(pid, number)
             if listener in ready:
                 connection, _ = listener.accept()
                 # Read by us: what follows on the connection is for us, too.
@@ -109,15 +104,6 @@ def _bury(living: dict[int, socket.socket]) -> None:
             return
         with living.pop(pid) as connection, contextlib.suppress(OSError):
             connection.sendall(f"\n{EXITED}{os.waitstatus_to_exitcode(status)}\n".encode())
-
-
-def _obey(pid: int, connection: socket.socket) -> None:
-    """Send a client the signal that was asked for; who hung up wants it gone."""
-    try:
-        words = connection.recv(5)
-    except OSError:
-        words = b""
-    _signal(pid, SIGNALS.get(words, signal.SIGKILL))
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

@@ -11,18 +11,15 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
-from reattach_chaos.cases.processes.order import EXITED
+from reattach_chaos.cases.processes.order import EXITED, SIGNALS, Word
 from reattach_chaos.socket_path import short
 
 LINE_BYTES = 1 << 20
 GRACE_S = 2.0
 _ONCE_TOLD = "read _ || exit 137; exec </dev/null\n"
 """Before a command: were we ended between its birth and its registration, it would be nobody's; so it begins after that."""
-
-Word = Literal["term", "kill", "stop", "cont"]
-SIGNALS = {"term": signal.SIGTERM, "kill": signal.SIGKILL, "stop": signal.SIGSTOP, "cont": signal.SIGCONT}
 
 
 class Process(Protocol):

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reattach_chaos.cases.processes.process import LINE_BYTES, BornProcess, Word
+from reattach_chaos.cases.processes.order import Word
+from reattach_chaos.cases.processes.process import LINE_BYTES, BornProcess
 from reattach_chaos.socket_path import short
 
 LIVES = 200

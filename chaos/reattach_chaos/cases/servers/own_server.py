@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reattach_chaos.cases.processes.process import BornProcess, Word
+from reattach_chaos.cases.processes.order import Word
+from reattach_chaos.cases.processes.process import BornProcess
 from reattach_chaos.cases.servers.control import ServerTrouble
 from reattach_chaos.cases.servers.server_steps import AT, Step
 from reattach_chaos.schedules import Fault, Place, Schedule
@@ -26,7 +27,7 @@ _HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class Making:
     """How a server of one case is made.
 
     Attributes:
@@ -137,12 +138,12 @@ def _told(line: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def begun(
-    recipe: Recipe, schedule: Schedule, folder: Path, steps: Iterable[Step] = ()
+    making: Making, schedule: Schedule, folder: Path, steps: Iterable[Step] = ()
 ) -> AsyncIterator[OwnServer]:
     """Start a server for a schedule's case, and end it.
 
     Args:
-        recipe: How.
+        making: How.
         schedule: Of the case.
         folder: For its log.
         steps: Where it stands still.
@@ -150,11 +151,11 @@ async def begun(
     Raises:
         ServerTrouble: It does not start.
     """
-    argv = [*recipe.argv, "--log", str(folder / "log.db"), *(["--line-end", "crlf"] if speaks_crlf(schedule) else [])]
+    argv = [*making.argv, "--log", str(folder / "log.db"), *(["--line-end", "crlf"] if speaks_crlf(schedule) else [])]
     async with AsyncExitStack() as stack:
         held = [stack.enter_context(_held()) for _ in range(2)]
         ports = (held[0].getsockname()[1], held[1].getsockname()[1])
-        server = OwnServer(recipe.nursery, argv, ports, folder / "server.stderr")
+        server = OwnServer(making.nursery, argv, ports, folder / "server.stderr")
         server.steps = {step.cut: step for step in steps}
         stack.push_async_callback(server.end, "kill")
         await server.start()

@@ -59,7 +59,7 @@ def cases(tmp_path_factory):
 async def one_server(whole, folder):
     """Start a run on a server of one's own, kill that, start it again, leave it; return what was seen of the run each time."""
     seen = []
-    async with begun(whole.recipe, KILLED, folder) as server:
+    async with begun(whole.making, KILLED, folder) as server:
         control = Control(whole.http, server.url, "t", server.admin_url)
         run = await control.create({"scenario": "session"}, "k")
         await server.end("kill")
