@@ -104,6 +104,8 @@ class Client(Protocol):
     """It marks what it may have shown before."""
     leases: bool
     """Two of its processes on one state know of each other, by a lease."""
+    clocks: bool
+    """Its process takes clocks of ours, and says when it has seen a step of them."""
     backoff: Backoff | None
     """How it waits; None: that is not known."""
     routes: frozenset[Route]
@@ -137,7 +139,7 @@ class CommandClient:
         born: Told of each process id; see `processes/warden.py`.
     """
 
-    ours = marks = leases = False
+    ours = marks = leases = clocks = False
 
     def __init__(
         self,
@@ -172,7 +174,7 @@ class OwnClient:
     """
 
     name = "reattach"
-    ours = marks = leases = True
+    ours = marks = leases = clocks = True
     backoff: Backoff | None = OURS
     routes: frozenset[Route] = frozenset({"create", "stream", "status", "list", "cancel", "answer"})
     settings: frozenset[str] = frozenset({"on_gap"})
@@ -223,6 +225,7 @@ class MutantClient:
     """
 
     ours = marks = leases = True
+    clocks = False
     settings: frozenset[str] = frozenset()
     instants = frozenset(OF_CLIENT) - {Place.ACKNOWLEDGED}
     ways: frozenset[str] = frozenset({"name"})

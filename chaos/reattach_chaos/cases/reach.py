@@ -5,10 +5,11 @@ A case whose fault cannot come proves nothing, however often it is played. So it
 
 from collections.abc import Sequence
 
-from reattach_chaos.cases.inside.instants import FAULTS as INSIDE
+from reattach_chaos.cases.inside.instants import INNER
 from reattach_chaos.cases.servers.log_faults import LOG_FAULTS
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule
+from reattach_chaos.schedules.fault import SILENCES
 
 _ENDING = frozenset(
     {Fault.REFUSE, Fault.ACCEPT_CLOSE, Fault.BUSY, Fault.UNAUTHORIZED, Fault.EMPTY, Fault.WRONG_TYPE, Fault.NO_ROUTE}
@@ -18,8 +19,7 @@ _EVERY = 1_000  # as many as a case can have
 CANCELS = 3
 """So often ours asks for a cancel."""
 _REFUSING = frozenset({Fault.UNAUTHORIZED, Fault.WRONG_TYPE})
-_SILENT = frozenset({Fault.STALL, Fault.HALF_OPEN})
-_CUTTING = _SILENT | {Fault.FIN, Fault.RST, Fault.EARLY_END}
+_CUTTING = SILENCES | {Fault.FIN, Fault.RST, Fault.EARLY_END}
 _BEHIND = (Place.AFTER_EVENT, Place.IN_REPLAY, Place.IDLE)
 _OVER = (Place.AFTER_TERMINAL, Place.AFTER_TERMINATOR)
 """Behind the last event nothing is asked for again."""
@@ -31,7 +31,7 @@ def unreached(schedule: Schedule, session: Session) -> str:
     for number, planned in enumerate(schedule.faults):
         if planned.fault in LOG_FAULTS and not _noticed(number, schedule.faults, session):
             return "nothing ends the stream behind it: what had been sent comes, and nobody asks for the rest"
-        if planned.fault in INSIDE and (why := _passed(planned, schedule.faults)):
+        if planned.fault in INNER and (why := _passed(planned, schedule.faults)):
             return why
         if planned.fault is Fault.NEW_EPOCH and _expired(planned, schedule.faults):
             return "of a log whose beginning has expired no new one can be judged"
@@ -109,7 +109,7 @@ def _passed(planned: Planned, faults: Sequence[Planned]) -> str:
 
     So of two of them that a commit brings about, or that follow one, the first may be the last.
     """
-    own = [each for each in faults if each.fault in INSIDE and each.at.run == planned.at.run]
+    own = [each for each in faults if each.fault in INNER and each.at.run == planned.at.run]
     if planned.fault is Fault.STORE_FAILURE and planned.at.place is not Place.RECEIVED:
         silent = planned.at.place is not Place.COMMITTED  # else what comes next may be written before this is shown
         if not any(_parts(each, planned, silent=silent) for each in faults):
@@ -125,7 +125,7 @@ def _parts(cut: Planned, planned: Planned, *, silent: bool) -> bool:
     """Whether a stream ends with the event of an instant, so that what follows is written later."""
     if cut.route != "stream" or cut.nth != 1 or cut.at.run != planned.at.run or cut.at.place is not Place.AFTER_EVENT:
         return False
-    return cut.at.event == planned.at.event and cut.fault in (_SILENT if silent else _CUTTING)
+    return cut.at.event == planned.at.event and cut.fault in (SILENCES if silent else _CUTTING)
 
 
 def _ends(faults: Sequence[Planned], run: int, session: Session) -> int:
@@ -138,5 +138,5 @@ def _is_end(planned: Planned, session: Session) -> bool:
     last = planned.at.event == len(session.runs[planned.at.run - 1].events) and planned.at.place in _BEHIND
     if planned.route != "stream" or last or planned.at.place in _OVER:
         return False
-    hold = planned.fault in (Fault.STALL, Fault.HALF_OPEN) and planned.direction == "upstream"
+    hold = planned.fault in SILENCES and planned.direction == "upstream"
     return planned.fault in _ENDING or (planned.fault.traits.cuts and not hold)

@@ -16,7 +16,8 @@ from typing import Any
 from reattach_chaos.cases.client import Client, Errand
 from reattach_chaos.cases.inside.instants import DID, STRUCK, WOKE, Instant, Instants, are_inside, instants_of
 from reattach_chaos.cases.processes.process import GRACE_S, Process
-from reattach_chaos.cases.second import Seconds, value_of
+from reattach_chaos.cases.second_clients import SecondClients
+from reattach_chaos.cases.spoken import read_line
 from reattach_chaos.gate import Gate
 from reattach_chaos.history import (
     Applied,
@@ -94,14 +95,14 @@ class Running:
         kills = {} if self._inside else kills_of(self._schedule, run)
         self._left = {each.cut: each for each in instants_of(self._schedule, run)} if self._inside else {}
         steps = self._client.steps(errand)
-        seconds = Seconds(self._client, self._recorder, self._schedule, run, self._next_life)
-        async with seconds:
+        second_clients = SecondClients(self._client, self._recorder, self._schedule, run, self._next_life)
+        async with second_clients:
             for step in range(steps):
                 attempt = 1
                 shown: dict[str, int] = {}
                 last = step == steps - 1  # before it another run is shown, if any
                 due = kills if last else {}
-                while await self._live(self._ordered(errand, last), step, attempt, due, shown, seconds):
+                while await self._live(self._ordered(errand, last), step, attempt, due, shown, second_clients):
                     if self.timed_out:
                         break
                     attempt += 1
@@ -138,7 +139,7 @@ class Running:
         """Return the errand with what the next process is to do to itself."""
         if not self._inside:
             return errand
-        slept = any(each.fault is Fault.SUSPEND for each in self._schedule.faults)
+        slept = self._client.clocks and any(each.fault is Fault.SUSPEND for each in self._schedule.faults)
         clock = str(errand.state.parent / "clock") if slept else ""
         return replace(errand, inside=Instants(tuple(self._left.values()) if last else (), clock))
 
@@ -151,7 +152,13 @@ class Running:
         return self._lives
 
     async def _live(
-        self, errand: Errand, step: int, attempt: int, kills: dict[int, int], shown: dict[str, int], seconds: Seconds
+        self,
+        errand: Errand,
+        step: int,
+        attempt: int,
+        kills: dict[int, int],
+        shown: dict[str, int],
+        second_clients: SecondClients,
     ) -> bool:
         """Start a process and hear it out; return whether the errand is to begin again."""
         self._life = self._next_life()
@@ -162,11 +169,11 @@ class Running:
         self._recorder.record(Born(life=self._life, run=run))
         try:
             async with asyncio.timeout_at(self._deadline):
-                heard = await self._listen(process, errand, step, kills, shown, seconds)
+                heard = await self._listen(process, errand, step, kills, shown, second_clients)
                 code = await process.code()
                 if not (heard.struck or heard.dies):
                     # Its end is told once no other process shows anything: what comes again is not of a next life.
-                    await seconds.over()
+                    await second_clients.over()
         except TimeoutError:
             self.timed_out = True
             await _end(process)
@@ -193,7 +200,7 @@ class Running:
         step: int,
         kills: Mapping[int, int],
         shown: dict[str, int],
-        seconds: Seconds,
+        second_clients: SecondClients,
     ) -> _Heard:
         """Record all lines; return what they were.
 
@@ -202,9 +209,7 @@ class Running:
         run = errand.run or None
         heard = _Heard()
         while (text := await process.line()) is not None:
-            value = value_of(text)
-            if isinstance(value, dict) and value.get("kind") == "run" and isinstance(value.get("run"), str):
-                run = value["run"]  # an answer, or a start, makes another run than the errand's
+            value, run = read_line(text, run)
             if errand.inside is not None and isinstance(value, dict) and value.get("kind") == STRUCK:
                 self._struck(value, heard, run)
                 continue
@@ -222,7 +227,7 @@ class Running:
                 place = shown.get(record.id)
             if heard.struck:
                 continue
-            seconds.hear(record, place, self._unharmed(errand), step)
+            second_clients.hear(record, place, self._unharmed(errand), step)
             if isinstance(record, Delivered) and place is not None and place in kills:
                 process.signal("kill")
                 heard.struck = [place]

@@ -14,11 +14,12 @@ from reattach_chaos.cases.client import Client, Mode
 from reattach_chaos.cases.errands import objection_to
 from reattach_chaos.cases.exposures import EXPOSURES
 from reattach_chaos.cases.inner_faults import inner_faults
-from reattach_chaos.cases.inside.instants import FAULTS as INSIDE
+from reattach_chaos.cases.inside.instants import INNER
 from reattach_chaos.cases.reach import unreached
 from reattach_chaos.cases.servers.log_faults import LOG_FAULTS
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at, pairwise, quick, sim, soak
+from reattach_chaos.schedules.fault import SILENCES
 from reattach_chaos.schedules.quick import before
 from reattach_chaos.schedules.schedule import ROUTES
 
@@ -27,7 +28,6 @@ SOAK_CASES = 500
 MOST_DRAWN = 4_000
 """Schedules are drawn until so many can be played, or so many were looked at."""
 LONGEST_STORM = 4
-SILENT = (Fault.STALL, Fault.HALF_OPEN)
 MOST_SILENCES = 2
 """They cost a client's read limit each, 10 s behind a head; so many come in a case."""
 SIM_CASES = 2_000
@@ -151,10 +151,10 @@ def _bounded(schedule: Schedule) -> tuple[Planned, ...]:
     faults: list[Planned] = []
     silences = MOST_SILENCES
     for each in schedule.faults:
-        times = min(each.times, silences if each.fault in SILENT else LONGEST_STORM)
+        times = min(each.times, silences if each.fault in SILENCES else LONGEST_STORM)
         if not times:
             continue
-        silences -= times if each.fault in SILENT else 0
+        silences -= times if each.fault in SILENCES else 0
         faults.append(replace(each, times=times))
         if each.fault in LOG_FAULTS and each.route == "stream" and each.at.place in (Place.AFTER_EVENT, Place.IDLE):
             faults.append(Planned(fault=Fault.FIN, at=each.at, nth=each.nth))
@@ -262,7 +262,7 @@ def _means(planned: Planned, later: tuple[Planned, ...]) -> bool:
         case Fault.FIN:
             return planned.nth == 1 and any(
                 (each.nth == 2 and each.route == planned.route)
-                or (each.fault in INSIDE and each.at.run == planned.at.run)
+                or (each.fault in INNER and each.at.run == planned.at.run)
                 for each in later
             )
         case Fault.STALL:

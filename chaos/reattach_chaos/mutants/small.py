@@ -4,7 +4,7 @@ It keeps the laws the simplest way: a journal of what it was sent, saved before 
 last of the journal; drop what is not new; believe an end only with its event; wait longer each time. A mutant is this class with
 one decision changed. It is nobody's production client, and shares nothing with `reattach`'s.
 
-Each decision is a method of its own, named in `__init__.py` beside the mutant that changes it.
+Each decision is a method of its own, named in the README's table beside the mutant that changes it.
 """
 
 import json

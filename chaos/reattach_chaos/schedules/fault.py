@@ -98,6 +98,9 @@ TRAITS = {
     Fault.EXPIRE: Traits(actor="runner", words="events expired", settings=("keep",)),
 }
 
+SILENCES = frozenset({Fault.STALL, Fault.HALF_OPEN})
+"""Nothing comes any more, and nothing says so."""
+
 STORE_REASONS = {"full": "no space left on device", "io": "input/output error", "locked": "database is locked"}
 """Why a store fails, and what it says then."""
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from chaos_cases import faults
-from reattach_chaos.cases.client import CommandClient, Errand, OwnClient
+from reattach_chaos.cases.client import CommandClient, Errand, MutantClient, OwnClient
 from reattach_chaos.cases.running import Running
 from reattach_chaos.history import CutFired, CutMissed, Died, Exited, Recorder, Said, Store
 from reattach_chaos.schedules import Fault, Place, Planned, at
@@ -100,6 +100,7 @@ def test_a_kill_that_was_said_begins_the_next_life_and_comes_once():
 
 
 def test_an_instant_that_never_came_is_missed():
+    """So that the case is not known, and no pass."""
     history, _ = played(DIES, OwnClient(None, None), ([FINISHED], 0))
     assert [record.cut for record in history.of(CutMissed)] == [1]
 
@@ -108,6 +109,14 @@ def test_nothing_comes_before_the_last_step_of_an_errand():
     """Who answers follows the paused run first, by a process of its own."""
     _, ordered = played(DIES, OwnClient(None, None), ([FINISHED], 4), ([FINISHED], 0), task="answer")
     assert [(step, len(inside.faults)) for step, _, inside in ordered] == [(0, 0), (1, 1)]
+
+
+@pytest.mark.parametrize(("client", "clock"), [(OwnClient(None, None), "clock"), (MutantClient("right", None), "")])
+def test_only_who_takes_clocks_of_ours_is_given_them(client, clock):
+    """Another would never say that it has seen their step, and each sleep of it would hold the gate for all the time there is."""
+    asleep = faults(Planned(fault=Fault.SUSPEND, at=at(Place.AFTER_EVENT, 2)))
+    _, ordered = played(asleep, client, ([FINISHED], 0))
+    assert [inside.clock for _, _, inside in ordered] == [clock]
 
 
 def test_a_strange_client_cannot_say_that_it_was_struck():

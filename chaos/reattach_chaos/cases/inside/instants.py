@@ -17,7 +17,7 @@ STRUCK = "struck"
 WOKE = "woke"
 """The kind of the line that says that a process has seen the step of its clocks, and has done what was due."""
 DID = ("killed", "failed", "lagged")
-FAULTS = frozenset({Fault.KILL, Fault.STORE_FAILURE})
+INNER = frozenset({Fault.KILL, Fault.STORE_FAILURE})
 """What is done at them."""
 
 
@@ -80,14 +80,14 @@ def instants_of(schedule: Schedule, run: int) -> tuple[Instant, ...]:
             *_of_store(planned),
         )
         for number, planned in enumerate(schedule.faults, 1)
-        if planned.fault in FAULTS and planned.at.run == run
+        if planned.fault in INNER and planned.at.run == run
     )
 
 
 def are_inside(schedule: Schedule) -> bool:
     """Whether a case needs a process of ours that does things to itself: all but a kill behind a line, which everybody sees."""
     return any(
-        each.fault is Fault.SUSPEND or (each.fault in FAULTS and not is_shown(each.fault, each.at.place))
+        each.fault is Fault.SUSPEND or (each.fault in INNER and not is_shown(each.fault, each.at.place))
         for each in schedule.faults
     )
 

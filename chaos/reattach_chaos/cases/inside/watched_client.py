@@ -1,7 +1,9 @@
 """Our own client where a case is about its own instants: `main([ORDER, MODULE, *WORDS])` is MODULE's main with faults inside.
 
-ORDER is a word of `instants.py`. `reattach`'s command line gets a journal and a display that are watched, and the clocks that were
-ordered, by its seams; the small client a watched world. Nothing else of them is touched: what is under test is what everybody runs.
+ORDER is a word of `instants.py`. The clocks that were ordered are given by the client's own seam. For the rest names are patched,
+while `main` runs: where `reattach`'s command line opens its journal and shows a run, it gets ones that are watched; the small
+client gets a watched world. Where a fault waits for an acknowledgement, the display acknowledges itself, since no command does. All
+else is what everybody runs.
 
 Lines beyond the client's own: `committed`, `applied` and `acked`, so that the order of the marks is judged, and `struck`.
 """

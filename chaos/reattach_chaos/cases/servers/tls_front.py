@@ -1,7 +1,8 @@
 """`TlsFront`: TLS before a case's gate, with a certificate that the client knows, or, when that is asked for, another name's.
 
-What it relays it does not read; an end is passed on as an end, a reset as a reset. Loopback only. The key is in the package and so
-nobody's secret: it is good for nothing but a case on this machine.
+What it relays it does not read. An end is passed on as an end; a reset as an end without TLS's goodbye, which a client has to take
+for a cut all the same: asyncio resets no connection under TLS. Loopback only. The key is in the package and so nobody's secret: it
+is good for nothing but a case on this machine.
 """
 
 import asyncio

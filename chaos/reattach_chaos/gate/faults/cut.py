@@ -7,6 +7,7 @@ half-open connection the server's end is closed and the client's is not.
 from reattach_chaos.gate.actuators.base import ActuatorFailed
 from reattach_chaos.gate.faults.base import Blow, Impossible, Over
 from reattach_chaos.schedules import Fault
+from reattach_chaos.schedules.fault import SILENCES
 
 
 async def strike(blow: Blow) -> None:
@@ -20,7 +21,7 @@ async def strike(blow: Blow) -> None:
         link.held_up = True
         return
     link.silent = True
-    quiet = fault in (Fault.STALL, Fault.HALF_OPEN)
+    quiet = fault in SILENCES
     link.end("gate", "silence" if quiet else "rst" if fault is Fault.RST else "fin")
     link.setting.ready.clear()
     try:

@@ -129,4 +129,5 @@ def test_only_clients_that_are_born_here_can_lose_a_name(client, name, tls):
 
 
 def test_who_found_no_way_asks_for_another_stream():
+    """So a fault of the second one is within reach."""
     assert unreached(faults(lost("name"), Planned(fault=Fault.RST, at=at(Place.AFTER_EVENT, 2), nth=2)), SESSION) == ""

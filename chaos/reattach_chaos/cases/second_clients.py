@@ -1,20 +1,20 @@
-"""`Seconds`: a second process of the client under test begins while the first lives, on the same state: one of them may apply.
+"""`SecondClients`: a second process of the client under test begins while the first lives, on one state: one of them may apply.
 
 It begins when the first has shown the event that is planned, or, where its mark is meant, when that must have moved. What it
 shows is the client's, as if one process had shown it: whichever of them goes on, each event is to be shown once. That it was
-refused is said, and is no end of the client.
+refused is said, and is no end of the client; any other error of it is one.
 
 Never here: which of the two must go on. The client's lease decides that, and the laws judge what came of it.
 """
 
 import asyncio
-import json
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 from reattach_chaos.cases.client import Client, Errand
 from reattach_chaos.cases.processes.process import Process
+from reattach_chaos.cases.spoken import read_line
 from reattach_chaos.history import (
     Applied,
     Born,
@@ -30,10 +30,12 @@ from reattach_chaos.history import (
 )
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule
 
+REFUSALS = frozenset({"run_busy", "lease_lost"})
+"""The codes with which a client tells that another process is the one that applies."""
 _MARKED = (Place.APPLIED, Place.ACKNOWLEDGED)
 
 
-class Seconds:
+class SecondClients:
     """The second clients of one errand.
 
     Args:
@@ -118,23 +120,12 @@ class Seconds:
     async def _listen(self, process: Process, life: int, run: str | None) -> str | None:
         """Record all lines; return the run that it said to follow."""
         while (text := await process.line()) is not None:
-            value = value_of(text)
-            if isinstance(value, dict) and value.get("kind") == "run" and isinstance(value.get("run"), str):
-                run = value["run"]
+            value, run = read_line(text, run)
             record = record_of(value, life=life, run=run)
-            if isinstance(record, Surfaced) and record.what == "error":
+            if isinstance(record, Surfaced) and record.what == "error" and record.reason in REFUSALS:
                 record = Said(text=f"the second client: {record.reason}", life=life, run=run)
             self._recorder.record(record)
         return run
-
-
-def value_of(text: str) -> object:
-    """Return a line's JSON value, or the line where it is none."""
-    try:
-        value: object = json.loads(text)
-    except ValueError:
-        return text
-    return value
 
 
 def _is_due(planned: Planned, record: Record, place: int | None) -> bool:
