@@ -224,7 +224,7 @@ class Player:
             running = Running(stage.client, recorder, gate, schedule, stage.terms.timeout_s)
             names = names_of(chains, schedule)
             gate.name_runs(*names)
-            deeds.meet(gate, *names)
+            await deeds.meet(gate, *names)
             for place, chain in enumerate(chains):
                 state = (
                     folder / f"state-{place}"

@@ -36,14 +36,19 @@ class Deeds:
         self._log_faults = LogFaults(control, recorder, SETTLE_S)
         self._restarts = None if server is None else Restarts(server, schedule, recorder, self._away)
         self._ways = ways
+        self._schedule = schedule
         self._gate: Gate | None = None
         self._trouble: ServerTrouble | None = None
         self._begun: set[asyncio.Task[None]] = set()
 
-    def meet(self, gate: Gate, *names: str) -> None:
-        """Be told of the case's gate, and of the session's runs in their order."""
+    async def meet(self, gate: Gate, *names: str) -> None:
+        """Be told of the case's gate, and of the session's runs in their order.
+
+        Raises:
+            ServerTrouble: The log of one cannot be read.
+        """
         self._gate = gate
-        self._log_faults.name_runs(*names)
+        await self._log_faults.name_runs(self._schedule, *names)
 
     async def perform(self, planned: Planned, exchange: Exchange) -> None:
         """Do a fault. Where the server does not play along, `over` raises what was wrong.

@@ -7,7 +7,7 @@ all that ever was in it; `seen` keeps that. Never here: what the client must mak
 from reattach_chaos.cases.servers.control import Control, Event, ServerTrouble
 from reattach_chaos.gate.cuts import Exchange
 from reattach_chaos.history import Recorder, Server
-from reattach_chaos.schedules import Fault, Planned
+from reattach_chaos.schedules import Fault, Planned, Schedule
 from reattach_chaos.schedules.settings import setting
 
 LOG_FAULTS = frozenset({Fault.EXPIRE, Fault.NEW_EPOCH})
@@ -27,13 +27,25 @@ class LogFaults:
         self._recorder = recorder
         self._limit_s = limit_s
         self._seen: dict[str, dict[str, Event]] = {}
-        self._expired: dict[str, str] = {}
-        """Runs whose events are gone, with the status that they had settled in before."""
+        self._ends: dict[str, str] = {}
+        """The runs whose logs were read, with the status that they had settled in then."""
+        self._expired: set[str] = set()
         self._names: list[str] = []
 
-    def name_runs(self, *names: str) -> None:
-        """Name the session's runs, for the places that come before a request has named one."""
+    async def name_runs(self, schedule: Schedule, *names: str) -> None:
+        """Name the session's runs, for the places that come before a request has named one.
+
+        The logs that will change are read already: the client's stream is silent while its gate holds, and it waits for no sign of
+        life longer than for three heartbeats.
+
+        Raises:
+            ServerTrouble: One cannot be read.
+        """
         self._names = list(names)
+        for planned in schedule.faults:
+            run = names[planned.at.run - 1] if planned.at.run <= len(names) else ""
+            if planned.fault in LOG_FAULTS and run.startswith("run_") and run not in self._ends:
+                await self._read(run)
 
     async def perform(self, planned: Planned, exchange: Exchange) -> None:
         """Do a fault.
@@ -43,11 +55,11 @@ class LogFaults:
         """
         run = exchange.run or self._names[planned.at.run - 1]
         keep = int(setting(planned, "keep"))
-        settled = await self._control.settled(run, self._limit_s)
-        _, log = await self.all_of(run)
-        self._seen.setdefault(run, {}).update({event.logged.cursor: event for event in log})
+        if run not in self._ends:
+            await self._read(run)
+        log = list(self._seen[run].values())
         if planned.fault is Fault.EXPIRE:
-            self._expired.setdefault(run, str(settled["status"]))
+            self._expired.add(run)
             first = await self._control.expire(run, log[-1].logged.sequence - keep + 1)
             self._recorder.record(Server(did="expired", until=first - 1, run=run, who="server"))
             return
@@ -55,7 +67,14 @@ class LogFaults:
             raise ServerTrouble(f"run {run} has a log whose beginning has expired: what a new one holds cannot be read")
         epoch = await self._control.new_epoch(run, max(1, keep))
         self._recorder.record(Server(did="epoch", epoch=epoch, run=run, who="server"))
+        del self._ends[run]
         await self._control.settled(run, self._limit_s)
+
+    async def _read(self, run: str) -> None:
+        """Keep what a run's log holds, once it has settled, and how."""
+        self._ends[run] = str((await self._control.settled(run, self._limit_s))["status"])
+        log = await self._control.log(run)
+        self._seen.setdefault(run, {}).update({event.logged.cursor: event for event in log})
 
     async def end_of(self, run: str) -> str:
         """Return the status that a run has settled in; of one whose events have expired, what it was before.
@@ -64,7 +83,7 @@ class LogFaults:
             ServerTrouble: It has not settled.
         """
         if run in self._expired:
-            return self._expired[run]
+            return self._ends[run]
         return str((await self._control.settled(run, self._limit_s))["status"])
 
     async def all_of(self, run: str) -> tuple[list[Event], list[Event]]:
