@@ -1,4 +1,4 @@
-"""The quick sample: every boundary and every request, 158 cases of the canonical session.
+"""The quick sample: every boundary and every request, 160 cases for the canonical session.
 
 Each event of each run: just before its blank line, just after it, and, for the last, between it and the end of the body; each
 with FIN, RST and silence; each on the first stream and on a resume. For each kind of request: the request lost, its answer lost.

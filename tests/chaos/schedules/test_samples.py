@@ -91,7 +91,7 @@ def test_a_samples_schedules_are_valid_and_have_ids_of_their_own(sample):
 
 
 def test_the_quick_sample_cuts_every_boundary_three_ways_on_both_streams():
-    """About 150 cases."""
+    """160 cases for the canonical session."""
     found = quick()
     assert len(found) == 160
     last = Counter(
