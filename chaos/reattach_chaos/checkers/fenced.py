@@ -1,5 +1,6 @@
 """I24, fenced: once a lease was taken over, nothing is written under the old token: no commit, no mark."""
 
+from reattach_chaos.checkers.reading import named
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
 from reattach_chaos.history import Applied, Committed, History, Lease
 
@@ -17,8 +18,7 @@ def check(history: History) -> Ruling:
         elif isinstance(record, Committed | Applied) and record.token is not None and lease is not None:
             compared += 1
             if record.token < lease.token:
-                sentence = (
-                    f"{record.id} was {record.kind} under token {record.token}, after {lease.token} was given out"
-                )
+                told = f"{record.kind} under token {record.token}, after {lease.token} was given out"
+                sentence = f"{named(record.id)} was {told}"
                 found.append(Invalid(anomaly="stale write", sentence=sentence, witness=(lease, record)))
     return ruled(found, compared)

@@ -6,7 +6,7 @@ A journal begins with the log's first event, or with a Gap.
 from collections.abc import Iterator
 
 from reattach_chaos.checkers.exclusive_resume import next_alive
-from reattach_chaos.checkers.reading import Log, read
+from reattach_chaos.checkers.reading import Log, named, read
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
 from reattach_chaos.history import History, Journal
 
@@ -26,7 +26,7 @@ def _holes(log: Log, journal: Journal) -> Iterator[Invalid]:
             before = None
             continue
         if place is None:
-            sentence = f"the journal holds {name}, which is not in the log"
+            sentence = f"the journal holds {named(name)}, which is not in the log"
             yield Invalid(anomaly="foreign", sentence=sentence, witness=(journal,))
             continue
         if before is not None and place not in (before + 1, next_alive(log.alive, before)):

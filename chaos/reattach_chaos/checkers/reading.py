@@ -257,6 +257,11 @@ class Reading:
         return next((place for place in left if place not in showing.first), left[-1])
 
 
+def named(name: str) -> str:
+    """Return an id as a sentence has it; an empty one in words."""
+    return name or "something without an id (a control event, stream.…, has none)"
+
+
 def _only(runs: Collection[str | None]) -> str | None:
     return next(iter(runs)) if len(runs) == 1 else None
 

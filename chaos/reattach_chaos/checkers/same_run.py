@@ -1,6 +1,6 @@
 """I7, same run: all that is shown, asked for and sent is of the runs that the case is about, and of their logs."""
 
-from reattach_chaos.checkers.reading import CLIENT, read
+from reattach_chaos.checkers.reading import CLIENT, named, read
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
 from reattach_chaos.checkers.sent import foreign
 from reattach_chaos.history import Committed, Created, Delivered, Finished, History, Record, Resume
@@ -23,7 +23,7 @@ def check(history: History) -> Ruling:
             sentence = f"the client speaks of run {record.run}, the case is about {first.run}"
             found.append(Invalid(anomaly="foreign", sentence=sentence, witness=(first, record)))
         elif isinstance(record, Delivered) and reading.place(record, record.id) is None:
-            sentence = f"{record.id} was shown and is not in the log"
+            sentence = f"{named(record.id)} was shown and is not in the log"
             found.append(Invalid(anomaly="foreign", sentence=sentence, witness=(record,)))
     found += [wrong for showing in reading.showings() for wrong in foreign(reading, showing)]
     return ruled(found, compared)

@@ -7,7 +7,7 @@ that the gate itself has put events into are left alone.
 from collections.abc import Iterator
 from itertools import pairwise
 
-from reattach_chaos.checkers.reading import Reading, Showing
+from reattach_chaos.checkers.reading import Reading, Showing, named
 from reattach_chaos.checkers.ruling import Anomaly, Invalid
 from reattach_chaos.history import CutFired, Received, Resume, Server
 
@@ -60,7 +60,8 @@ def foreign(reading: Reading, showing: Showing) -> Iterator[Invalid]:
         return
     for came in reading.of(Received, showing):
         if came.whole and showing.log.place(came.id) is None:
-            sentence = f"the server sent {came.id} on a stream of run {showing.run}, and its log does not have it"
+            name = named(came.id)
+            sentence = f"the server sent {name} on a stream of run {showing.run}, and its log does not have it"
             yield Invalid(anomaly="foreign", sentence=sentence, witness=(showing.log.events[-1], came))
 
 

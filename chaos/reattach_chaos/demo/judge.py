@@ -73,7 +73,7 @@ def judge_showing(log: Sequence[Logged], showing: Showing) -> Judgement:
     for shown in showing.shown:
         place = places.get(shown.id)
         if place is None:
-            wrong("foreign", None, f"{shown.id} was shown and is not in the log")
+            wrong("foreign", None, f"{shown.id or 'something without an id'} was shown and is not in the log")
             continue
         event = log[place]
         for difference in _differences(event, shown):

@@ -93,19 +93,27 @@ class ChaosCase:
         """Judge what the client showed; call it last.
 
         Args:
-            shown: The ids of the events that it showed, in order; or mappings or objects with an `id`.
+            shown: The ids of the events that it showed, in order; or mappings or objects with an `id`. An empty id is passed over:
+                it is a control event's, `stream.…`, which is in no log.
 
         Raises:
             pytest.fail.Exception: A law is broken, or nothing is proven: a cut did not fire, or the server did not play along.
             TypeError: Something in it has no id.
         """
         self.checked = True
-        ids = [id_of(each) for each in shown]
+        given = [id_of(each) for each in shown]
+        ids = [each for each in given if each]
         verdict, history = self._stage.call(self._judged(ids))
         if verdict.word != "valid":
-            pytest.fail(
-                failure(verdict, history, self._nodeid, self._stage.options.again, self.save(history)), pytrace=False
+            text = failure(
+                verdict,
+                history,
+                self._nodeid,
+                self._stage.options.again,
+                self.save(history),
+                nameless=len(given) - len(ids),
             )
+            pytest.fail(text, pytrace=False)
 
     def save(self, history: History | None = None) -> Path:
         """Write the history, and the schedule beside it for `--reattach-replay`; return the history's path."""

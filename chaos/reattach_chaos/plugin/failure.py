@@ -12,7 +12,7 @@ from reattach_chaos.report.rows import fault_words, place_words, row
 from reattach_chaos.report.story import story
 
 
-def failure(verdict: CaseVerdict, history: History, nodeid: str, again: str, saved: Path) -> str:
+def failure(verdict: CaseVerdict, history: History, nodeid: str, again: str, saved: Path, *, nameless: int = 0) -> str:
     """Return the text.
 
     Args:
@@ -21,12 +21,17 @@ def failure(verdict: CaseVerdict, history: History, nodeid: str, again: str, sav
         nodeid: The test's.
         again: What the command line needs beside it.
         saved: The history's file.
+        nameless: So much was shown with an empty id, and passed over.
     """
     if verdict.broken:
         first = next(iter(verdict.broken.values()))
         lines = [f"{first.anomaly}: {first.sentence}", *_table(first, history)]
     else:
         lines = [f"inconclusive: {verdict.unknown[0].removeprefix('inconclusive: ')}"]
+    if nameless:
+        lines.append(
+            f"  passed over: {nameless} shown without an id; a control event (stream.…) has none, each other event has"
+        )
     return "\n".join([*lines, f'again: pytest "{nodeid}" {again}', f"history: {saved}"])
 
 

@@ -66,6 +66,10 @@ def place_words(position: str, sequence: int | None) -> str:
     return words if sequence is None else f"{words} {sequence}"
 
 
+def _id(name: str) -> str:
+    return name or "(no id)"
+
+
 def _words(record: Record) -> tuple[str, str]:
     match record:
         case CutPlanned():
@@ -91,15 +95,15 @@ def _words(record: Record) -> tuple[str, str]:
         case ResumeRejected():
             return "rejected", f"{record.status} {record.code}".strip()
         case Received():
-            return "received", record.id + ("" if record.whole else " (not whole)")
+            return "received", _id(record.id) + ("" if record.whole else " (not whole)")
         case Close():
             return "close", f"{record.how} by {record.by}"
         case Delivered():
-            return "rendered", record.id + (" (marked redelivered)" if record.redelivered else "")
+            return "rendered", _id(record.id) + (" (marked redelivered)" if record.redelivered else "")
         case Committed() | Applied():
-            return record.kind, record.id
+            return record.kind, _id(record.id)
         case Discarded():
-            return "discarded", f"{record.id} ({record.reason})"
+            return "discarded", f"{_id(record.id)} ({record.reason})"
         case Backoff():
             return "wait", f"{record.delay_ms:.0f} ms, attempt {record.attempt}"
         case Surfaced():

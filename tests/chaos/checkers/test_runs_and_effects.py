@@ -6,7 +6,7 @@ import pytest
 
 from chaos_history import asked, committed, exited, finished, holds, log, says, shown, silent, wrong
 from reattach_chaos.checkers import effects_once, no_loss, no_work, one_run, same_run
-from reattach_chaos.history import Counts, Created, Effect, Request, Resume
+from reattach_chaos.history import Counts, Created, Delivered, Effect, Request, Resume
 
 
 def test_one_run_is_the_same_run():
@@ -35,6 +35,13 @@ def test_an_event_that_the_log_has_not_is_foreign():
         ["delivered"],
     )
     assert holds(says(same_run, log(1), shown(1), shown(7, who="other")))
+
+
+def test_what_has_no_id_is_named_in_words():
+    """A sentence with a hole helps nobody: most often it is a control event."""
+    nameless = Delivered(id="")
+    told = "something without an id (a control event, stream.…, has none) was shown and is not in the log"
+    assert wrong(says(same_run, log(1), shown(1), nameless)) == ("foreign", told, ["delivered"])
 
 
 def test_one_create_makes_one_run():
