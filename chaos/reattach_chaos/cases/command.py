@@ -24,6 +24,7 @@ from reattach_chaos.cases.bytewise import every_byte
 from reattach_chaos.cases.errands import objection_to
 from reattach_chaos.cases.exposures import EXPOSURES
 from reattach_chaos.cases.folder import Folder, NoSuchCase, Saved, find, newest_page, of_seed, saved
+from reattach_chaos.cases.player import Player
 from reattach_chaos.cases.progress import Progress
 from reattach_chaos.cases.recipe import SESSION, bill_of, played_with
 from reattach_chaos.cases.sample import Wanted, choose
@@ -32,8 +33,8 @@ from reattach_chaos.cases.servers.control import ServerTrouble
 from reattach_chaos.cases.theatre import Bill, Theatre, theatre
 from reattach_chaos.checkers import EXIT_CODES, NOTHING_PLAYED, Coverage, RunVerdict, Tally, coverage
 from reattach_chaos.demo.child import ChildFailed
-from reattach_chaos.history import History
-from reattach_chaos.report import Played, Suite, as_junit, as_text
+from reattach_chaos.history import Delivered, Exited, History
+from reattach_chaos.report import Played, Suite, as_junit, as_text, last_line
 from reattach_chaos.schedules import Schedule, ScheduleError, Shrinking, dumps, to_json
 from reattach_chaos.toxiproxy.control import ToxiproxyError
 from reattach_mockserver.scenarios.errors import ScenarioError
@@ -133,6 +134,8 @@ async def _run(options: Options) -> int:
         bill, scenario = options.bill, options.bill.scenario or SESSION
         cuts = await every_byte(stage, bill, scenario) if options.wanted.sample == "full" else None
         chosen = choose(options.wanted, stage.session, stage.client, bill.mode, scenario, cuts, own=not bill.target)
+        if bill.client and chosen.schedules:
+            await _shows_something(stage, bill, scenario)
         folder = Folder(options.out) if options.out else of_seed(options.bill.seed)
         told = [played_with(each, stage.client.name, options.bill, stage.backend) for each in chosen.schedules]
         progress = Progress(len(told), None if options.quiet else sys.stderr)
@@ -173,6 +176,24 @@ async def _run(options: Options) -> int:
         options.junit.write_text(as_junit(suite), encoding="utf-8")
     _tell(suite, str(page), options)
     return suite.verdict.exit_code
+
+
+async def _shows_something(stage: Theatre, bill: Bill, scenario: str) -> None:
+    """Try a command once without a fault: one that cannot be started, or knows nothing of the contract, would lose all everywhere.
+
+    Raises:
+        ServerTrouble: It shows nothing.
+    """
+    assert isinstance(stage.player, Player)
+    case, _ = await stage.player.clean(Schedule(id="no-fault", seed=bill.seed, scenario=scenario))
+    if case.history.of(Delivered):
+        return
+    code = next((str(each.code) for each in case.history.of(Exited)), "none: it was ended")
+    words = last_line(case.stderr)
+    raise ServerTrouble(
+        f"the client `{bill.client}` shows nothing, even without a fault. Exit code: {code}. Stderr: {words or 'empty'}. "
+        "It has to say a line of JSON for each event that it shows; examples/clients has four"
+    )
 
 
 async def _replay(found: Saved, word: str, options: Options) -> int:

@@ -1,7 +1,7 @@
 """`.reattach/chaos/SEED/`: what a run of cases leaves behind: the page, the JSON, and each case that was not valid.
 
-`ID.json` is the schedule, `ID.history.jsonl` what was seen. The folder ignores itself in git. Nothing here is ever removed but
-what has the same name.
+`ID.json` is the schedule, `ID.history.jsonl` what was seen, `ID.stderr` the last that the client wrote there. The folder ignores
+itself in git. Nothing here is ever removed but what has the same name.
 """
 
 import json
@@ -15,6 +15,7 @@ from reattach_chaos.schedules import Schedule, ScheduleError, dumps, loads
 HOME = Path(".reattach")
 PAGE, FACTS = "index.html", "report.json"
 _HISTORY = ".history.jsonl"
+STDERR = ".stderr"
 
 
 class NoSuchCase(Exception):
@@ -52,6 +53,8 @@ class Folder:
         path = self.path / f"{played.id}.json"
         path.write_text(dumps(played.schedule), encoding="utf-8")
         write_history(self.path / f"{played.id}{_HISTORY}", played.history)
+        if played.stderr:
+            path.with_name(f"{played.id}{STDERR}").write_text(played.stderr, encoding="utf-8")
         return replace(played, file=str(path))
 
     def report(self, suite: Suite) -> Path:

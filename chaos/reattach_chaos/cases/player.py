@@ -7,6 +7,7 @@ Every wait has an end. What goes wrong with the stage itself makes a case unknow
 """
 
 import asyncio
+import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable
@@ -54,6 +55,7 @@ TRIES = 3
 """So often a case is played whose faults did not all come: a race on the way to a place is nobody's fault, and proves nothing."""
 OF_PROCESS = frozenset({Fault.KILL, Fault.STORE_FAILURE, Fault.SUSPEND, Fault.SECOND_CLIENT, Fault.NO_ROUTE})
 """What is done to a client's process, or needs it made in a way of its own; in all other cases ours may be another case's, too."""
+STDERR_BYTES = 8_192
 CANCELLABLE = {"scenario": "cancel-me"}
 
 
@@ -142,13 +144,14 @@ class Player:
         except (ServerTrouble, ToxiproxyError, OSError) as error:
             trouble = str(error)
         finally:
+            stderr = await asyncio.to_thread(last_words, folder)
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         history = recorder.history()
         verdict = await asyncio.to_thread(judge, history)
         trouble = trouble or _trouble_of(history)
         if trouble:
             verdict = replace(verdict, trouble=trouble, case=schedule.id)
-        return Played(schedule=schedule, history=history, verdict=verdict)
+        return Played(schedule=schedule, history=history, verdict=verdict, stderr=stderr)
 
     def control(self, token: str) -> Control:
         """Return a hand at the server with this token."""
@@ -351,6 +354,17 @@ class Player:
 
 def _changes_log(schedule: Schedule) -> bool:
     return any(each.fault in LOG_FAULTS for each in schedule.faults)
+
+
+def last_words(folder: Path) -> str:
+    """Return the end of what a case's client wrote to stderr, as text that can be shown."""
+    try:
+        with (folder / "stderr").open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - STDERR_BYTES))
+            told = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return "".join(each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in told)
 
 
 def _trouble_of(history: History) -> str:

@@ -3,7 +3,7 @@
 from reattach_chaos.report.data import as_json
 from reattach_chaos.report.junit import as_junit
 from reattach_chaos.report.page import as_page
-from reattach_chaos.report.screen import as_text
+from reattach_chaos.report.screen import as_text, last_line
 from reattach_chaos.report.suite import Played, Suite
 
-__all__ = ["Played", "Suite", "as_json", "as_junit", "as_page", "as_text"]
+__all__ = ["Played", "Suite", "as_json", "as_junit", "as_page", "as_text", "last_line"]

@@ -3,6 +3,8 @@
 from reattach_chaos.report.story import story
 from reattach_chaos.report.suite import Played, Suite
 
+LINE = 300
+
 
 def as_text(suite: Suite, page: str = "") -> str:
     """Return the verdict, its witness, the counts, and how to play the leading case again. Ends without a line end.
@@ -14,6 +16,8 @@ def as_text(suite: Suite, page: str = "") -> str:
     lines = [suite.verdict.sentence()]
     if suite.first is not None:
         lines += witness_lines(suite.first)
+        if words := last_line(suite.first.stderr):
+            lines.append(f"  the client's last words on stderr: {words}")
     verdict, total = suite.verdict, len(suite.played)
     short = f" of {suite.planned}" if suite.planned > total else ""
     lines.append(
@@ -36,3 +40,9 @@ def witness_lines(played: Played) -> list[str]:
     rows = [("conn", "who", "what", "", "")] + [(*each[1:], remark) for each, remark in told]
     widths = [max(len(cells[column]) for cells in rows) for column in range(4)]
     return ["  " + "  ".join((*map(str.ljust, cells, widths), cells[4])).rstrip() for cells in rows]
+
+
+def last_line(text: str) -> str:
+    """Return the last line that says something, cut to what a person reads; "" for none."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:LINE] if lines else ""

@@ -17,12 +17,14 @@ class Played:
         history: What was seen.
         verdict: What all laws say of it.
         file: Where the schedule was saved, "" where it was not.
+        stderr: What the client wrote there at last; not judged.
     """
 
     schedule: Schedule
     history: History
     verdict: CaseVerdict
     file: str = ""
+    stderr: str = ""
 
     @property
     def id(self) -> str:

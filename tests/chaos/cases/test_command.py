@@ -1,6 +1,7 @@
 """`reattach chaos` from its words to its exit code, on real sockets."""
 
 import json
+import sys
 
 import pytest
 
@@ -69,9 +70,20 @@ def test_a_failing_case_is_shrunk_to_the_one_fault_that_matters(here, capsys):
     assert loads(json.dumps(facts["schedule"])).faults == (matters,)
 
 
-def test_a_client_that_says_nothing_is_no_success(capsys):
-    """`true` shows nothing, and so loses everything; nothing of it is green."""
-    words = ["chaos", "run", "-q", "--client", "true", "--only", "fin-after-event-2", "--faults", "stall", "--json"]
+def test_a_client_that_shows_no_event_is_no_success(capsys):
+    """It says a line, and so loses everything; nothing of it is green."""
+    words = [
+        "chaos",
+        "run",
+        "-q",
+        "--client",
+        """echo '{"kind":"rendered","id":"x"}'""",
+        "--only",
+        "fin-after-event-2",
+        "--faults",
+        "stall",
+        "--json",
+    ]
     assert cli.main([*words, "--backend", "embedded"]) == 1
     last = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (last["kind"], last["verdict"], last["exit"], last["valid"]) == ("verdict", "invalid", 1, 0)
@@ -143,3 +155,30 @@ def test_words_that_no_command_has_are_64(words):
     with pytest.raises(SystemExit) as left:
         cli.main(["chaos", *words])
     assert left.value.code == USAGE
+
+
+SOME = ["--faults", "rst", "--positions", "after-event", "--only", "rst-after-event-1", "--backend", "embedded"]
+DYING = """
+import json, os, urllib.request
+told = {"Accept": "text/event-stream", "Authorization": "Bearer " + os.environ["REATTACH_TOKEN"]}
+for line in urllib.request.urlopen(urllib.request.Request(os.environ["REATTACH_EVENTS_URL"], headers=told)):
+    if line.startswith(b"id:"):
+        print(json.dumps({"kind": "rendered", "id": line[3:].strip().decode()}), flush=True)
+"""
+
+
+def test_a_client_that_shows_nothing_even_without_a_fault_is_not_judged(here, capsys):
+    """A name that is mistyped loses nothing: nothing was played, and its own words say why."""
+    assert cli.main(["chaos", "run", "-q", "--client", "./nothere", *SOME]) == NOT_KNOWN
+    out = capsys.readouterr()
+    assert "the client `./nothere` shows nothing, even without a fault. Exit code: 127. Stderr: " in out.err + out.out
+    assert "not found" in out.err + out.out
+    assert not (here / ".reattach").exists()
+
+
+def test_what_a_client_wrote_to_stderr_is_shown_and_saved(here, capsys):
+    """Its last line on the screen, the rest beside the history."""
+    (here / "dying.py").write_text(DYING)
+    assert cli.main(["chaos", "run", "-q", "--client", f"{sys.executable} dying.py", "--seed", "4", *SOME]) == 1
+    assert "the client's last words on stderr: ConnectionResetError" in capsys.readouterr().out
+    assert (here / ".reattach" / "chaos" / "4" / "rst-after-event-1.stderr").read_text().startswith("Traceback")

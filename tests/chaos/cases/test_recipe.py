@@ -77,7 +77,8 @@ def test_a_scenarios_file_is_saved_with_the_case(tmp_path, monkeypatch, capsys):
     """So the case outlives the file, and its name: what is written is what is read."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.yaml").write_text(json.dumps(SCRIPT))
-    words = ["chaos", "run", "-q", "--backend", "embedded", "--scenario", "mine.yaml", "--client", "true"]
+    words = ["chaos", "run", "-q", "--backend", "embedded", "--scenario", "mine.yaml", "--client"]
+    words.append("""echo '{"kind":"rendered","id":"x"}'""")
     assert main([*words, "--only", "fin-after-event-2", "--faults", "stall", "--json"]) == 1
     file = next((tmp_path / ".reattach" / "chaos" / "7").glob("*-event-2*.json"))
     (tmp_path / "mine.yaml").unlink()
