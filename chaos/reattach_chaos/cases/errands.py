@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from reattach_chaos.cases.client import Client, Mode, Task
 from reattach_chaos.cases.inside.instants import is_shown
+from reattach_chaos.cases.servers.own_redis import why_none
 from reattach_chaos.cases.servers.ways import how
 from reattach_chaos.cases.session import Session
 from reattach_chaos.schedules import Fault, Planned, Schedule
@@ -90,8 +91,10 @@ def _objection(planned: Planned, session: Session, client: Client, mode: Mode, *
             return f"{words} ({way}): done to clients of ours only"
         case Fault.SERVER_RESTART if planned.route is None and makes not in client.routes:
             return f"at a server's own steps the client makes the run, and this one makes no request of route {makes}"
-        case Fault.OTHER_INSTANCE:
-            return "there is one instance of the server"
+        case Fault.OTHER_INSTANCE if not own:
+            return f"{words}: only a server of ours has one"
+        case Fault.OTHER_INSTANCE if why := why_none():
+            return why
         case _:
             pass
     if planned.route is not None and planned.route not in client.routes:

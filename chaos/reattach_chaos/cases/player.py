@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -25,7 +25,7 @@ from reattach_chaos.cases.running import Running
 from reattach_chaos.cases.servers.control import SETTLED, Control, Event, ServerTrouble
 from reattach_chaos.cases.servers.deeds import Deeds
 from reattach_chaos.cases.servers.log_faults import LOG_FAULTS
-from reattach_chaos.cases.servers.own_server import Making, OwnServer, begun, needs_own
+from reattach_chaos.cases.servers.own_server import Making, OwnServer, begun, needs_own, needs_two
 from reattach_chaos.cases.servers.ways import Ways
 from reattach_chaos.cases.session import SETTLE_S, Session, as_text, made
 from reattach_chaos.cases.terms import Terms
@@ -33,6 +33,7 @@ from reattach_chaos.checkers import judge
 from reattach_chaos.gate import Gate
 from reattach_chaos.gate.actuators import Actuator
 from reattach_chaos.gate.cuts import Exchange
+from reattach_chaos.gate.link import Address
 from reattach_chaos.gate.offsets import Boundary
 from reattach_chaos.history import (
     Case,
@@ -73,7 +74,7 @@ class Stage:
         terms: What it is held to.
         token: Returns a case's token.
         actuator: Returns who ends a case's connections.
-        recipe: How a server for one case alone is made; None: the server is none of ours.
+        making: How a server for one case alone is made; None: the server is none of ours.
         sessions: Others that are played, by the scenario that a schedule names.
         skips: The server is known to leave out events: the client is judged by what it makes of that.
     """
@@ -107,12 +108,14 @@ class Served:
         admin_url: Of one of ours.
         before: The number of the last run that was on it before.
         own: It is this case's alone.
+        others: Its further instances, which nothing but "other-instance" leads to.
     """
 
     url: str
     admin_url: str | None
     before: int
     own: OwnServer | None = None
+    others: tuple[OwnServer, ...] = ()
 
 
 class Player:
@@ -170,8 +173,14 @@ class Player:
             return
         session = stage.session_of(schedule)
         steps = steps_of(schedule, parts_of(schedule, session, stage.mode), session)
-        async with begun(stage.making, schedule, folder, steps) as own:
-            yield Served(own.url, own.admin_url, 0, own)
+        async with AsyncExitStack() as stack:
+            log, others = "", tuple[OwnServer, ...]()
+            if needs_two(schedule):
+                log = await stack.enter_async_context(stage.making.redis.database())
+                second = begun(stage.making, schedule, folder, log=log, name="second")
+                others = (await stack.enter_async_context(second),)
+            own = await stack.enter_async_context(begun(stage.making, schedule, folder, steps, log=log))
+            yield Served(own.url, own.admin_url, 0, own, others)
 
     async def _play_on(
         self, served: Served, schedule: Schedule, recorder: Recorder, folder: Path, notes: list[Boundary] | None
@@ -200,8 +209,6 @@ class Player:
         ]
         ways = Ways(schedule, folder)
         deeds = Deeds(control, recorder, served.own, ways, schedule)
-        upstream = urlsplit(served.url)
-        address = (upstream.hostname or "127.0.0.1", upstream.port or 80)
 
         async def perform(planned: Planned, exchange: Exchange) -> None:
             if planned.fault is Fault.SUSPEND:
@@ -214,10 +221,11 @@ class Player:
             ways,
             stage.actuator() as actuator,
             Gate(
-                address,
+                _address(served.url),
                 schedule,
                 recorder,
                 actuator,
+                others=[_address(other.url) for other in served.others],
                 shape=session.shape,
                 perform=perform,
                 notes=notes is not None,
@@ -350,6 +358,11 @@ class Player:
         recorder.record(Status(status=status, run=run, who="control"))
         if status in SETTLED:
             recorder.record(Terminal(witness="control", status=status, run=run, who="control"))
+
+
+def _address(url: str) -> Address:
+    upstream = urlsplit(url)
+    return (upstream.hostname or "127.0.0.1", upstream.port or 80)
 
 
 def _changes_log(schedule: Schedule) -> bool:

@@ -31,6 +31,8 @@ def unreached(schedule: Schedule, session: Session) -> str:
     for number, planned in enumerate(schedule.faults):
         if planned.fault in LOG_FAULTS and not _noticed(number, schedule.faults, session):
             return "nothing ends the stream behind it: what had been sent comes, and nobody asks for the rest"
+        if planned.at.place.of_server and _made_elsewhere(schedule.faults):
+            return "the instance that makes the run is not the one that ends at a step of its own"
         if planned.fault in INNER and (why := _passed(planned, schedule.faults)):
             return why
         if planned.fault is Fault.NEW_EPOCH and _expired(planned, schedule.faults):
@@ -82,6 +84,10 @@ def _noticed(number: int, faults: Sequence[Planned], session: Session) -> bool:
 
 def _expired(planned: Planned, faults: Sequence[Planned]) -> bool:
     return any(each.fault is Fault.EXPIRE and each.at.run == planned.at.run for each in faults)
+
+
+def _made_elsewhere(faults: Sequence[Planned]) -> bool:
+    return any(each.fault is Fault.OTHER_INSTANCE and each.route in ("create", "answer") for each in faults)
 
 
 def _has_character(planned: Planned, session: Session) -> bool:

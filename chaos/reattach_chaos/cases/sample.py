@@ -139,6 +139,7 @@ def _own(client: Client, session: Session, seed: int, scenario: str) -> Iterator
         yield from second_clients(session, seed, scenario)
         yield from restarts(session, seed, scenario)
         yield from lost_ways(seed, scenario)
+        yield from other_instances(seed, scenario)
     if client.instants:
         yield from inner_faults(session, seed, scenario)
 
@@ -215,6 +216,14 @@ def lost_ways(seed: int, scenario: str) -> Iterator[Schedule]:
             lost = Planned(fault=Fault.NO_ROUTE, at=at(Place.CONNECTING), route=route, settings={"how": way})
             yield empty.with_faults((lost,))
         yield empty.with_faults((before(2), replace(lost, nth=2)))
+
+
+def other_instances(seed: int, scenario: str) -> Iterator[Schedule]:
+    """Yield a run that one instance makes and another shows, and one that is resumed on another than it was followed on."""
+    empty = Schedule(id="no-fault", seed=seed, scenario=scenario)
+    other = Planned(fault=Fault.OTHER_INSTANCE, at=at(Place.CONNECTING), route="create")
+    yield empty.with_faults((other,))
+    yield empty.with_faults((before(3), replace(other, route="stream", nth=2)))
 
 
 def _kills(wanted: Wanted, session: Session, scenario: str) -> Iterator[Schedule]:

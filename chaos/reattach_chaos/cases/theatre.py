@@ -24,6 +24,7 @@ from reattach_chaos.cases.exposures import SKIPPING
 from reattach_chaos.cases.player import Player, Stage
 from reattach_chaos.cases.processes.workers import Workers
 from reattach_chaos.cases.servers.control import Control
+from reattach_chaos.cases.servers.own_redis import OwnRedis
 from reattach_chaos.cases.servers.own_server import MODULE as SERVER
 from reattach_chaos.cases.servers.own_server import Making
 from reattach_chaos.cases.session import DEFAULT, Session, clean_pass, input_of
@@ -129,6 +130,8 @@ async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
         stack.callback(workers.close)
         client = _client(bill, nursery, workers, warden)
         session = await clean_pass(control, _inputs(bill), f"clean-{secrets.token_hex(4)}")
+        redis = OwnRedis(nursery, folder)
+        stack.push_async_callback(redis.end)
         stage = Stage(
             http=http,
             url=url,
@@ -139,7 +142,7 @@ async def theatre(bill: Bill) -> AsyncIterator[Theatre]:
             terms=Terms(timeout_s=bill.timeout_s, heartbeat_ms=heartbeat, marks=client.marks, backoff=client.backoff),
             token=lambda: secrets.token_hex(16) if own else given,
             actuator=backend.actuator,
-            making=Making(nursery, tuple(_server_words(bill))) if own else None,
+            making=Making(nursery, tuple(_server_words(bill)), redis) if own else None,
             skips=bill.skips,
         )
         yield Theatre(Player(stage), session, client, url, backend.name)

@@ -50,7 +50,6 @@ def test_a_client_that_starts_its_run_has_one():
         (cut(run=2), STARTING, "start", "a client that starts its run has one"),
         (cut(run=4), OWN, "follow", "the session has 3 runs"),
         (cut(place=Place.AFTER_EVENT, event=9), OWN, "follow", "run 1 has 4 events"),
-        (cut(place=Place.CONNECTING, fault=Fault.OTHER_INSTANCE), OWN, "follow", "there is one instance of the server"),
         (cut(route=None, place=Place.COMMITTED, event=1, fault=Fault.KILL), OWN, "follow", ""),
         (cut(route=None, place=Place.COMMITTED, event=1, fault=Fault.KILL), FOREIGN, "follow",
          "a client is killed when it has shown an event; what it does inside is not seen"),

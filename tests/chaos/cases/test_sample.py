@@ -1,6 +1,7 @@
 """Which cases are played, and what is said of those that are not."""
 
 from chaos_cases import SESSION
+from reattach_chaos.cases import errands
 from reattach_chaos.cases.bytewise import Bytes
 from reattach_chaos.cases.client import CommandClient, OwnClient
 from reattach_chaos.cases.sample import Wanted, choose
@@ -13,12 +14,17 @@ def ids(wanted, client=OWN, mode="follow"):
     return [each.id for each in choose(wanted, SESSION, client, mode, "session").schedules]
 
 
-def test_our_own_client_plays_the_whole_quick_sample():
-    """Nothing is left out, so all requests are met."""
+def test_our_own_client_plays_the_whole_quick_sample(monkeypatch):
+    """Nothing is left out, so all requests are met; without a Redis two cases are, and that is said."""
+    monkeypatch.setattr(errands, "why_none", lambda: "")
     chosen = choose(Wanted(seed=5), SESSION, OWN, "follow", "session")
     assert chosen.notes() == []
-    assert len(chosen.schedules) == 9 * 2 * 3 * 2 + 14 + 4 + 2 + 4 + 12 + 21 + 6
+    assert len(chosen.schedules) == 9 * 2 * 3 * 2 + 14 + 4 + 2 + 4 + 12 + 21 + 6 + 2
     assert {schedule.seed for schedule in chosen.schedules} == {5}
+    monkeypatch.setattr(errands, "why_none", lambda: "no redis-server here")
+    without = choose(Wanted(seed=5), SESSION, OWN, "follow", "session")
+    assert without.notes() == ["2 cases left out: no redis-server here."]
+    assert len(without.schedules) == len(chosen.schedules) - 2
 
 
 def test_the_cuts_at_every_byte_come_behind_the_others_and_are_of_their_own_session():

@@ -36,6 +36,7 @@ MODULES = (
     "reattach_chaos.mutants.__main__",
     "reattach_chaos.cases.processes.worker",
     "reattach_chaos.cases.servers.server",
+    "reattach_chaos.cases.servers.own_redis",
     "reattach_chaos.cases.inside.resolver",
 )
 

@@ -8,7 +8,6 @@ Its ports are held by sockets of ours that do not listen: between its death and 
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -18,12 +17,13 @@ from typing import Any
 from reattach_chaos.cases.processes.order import Word
 from reattach_chaos.cases.processes.process import BornProcess
 from reattach_chaos.cases.servers.control import ServerTrouble
+from reattach_chaos.cases.servers.own_redis import OwnRedis
+from reattach_chaos.cases.servers.ports import HOST, held
 from reattach_chaos.cases.servers.server_steps import AT, Step
 from reattach_chaos.schedules import Fault, Place, Schedule
 
 MODULE = "reattach_chaos.cases.servers.server"
 START_S, END_S = 60.0, 30.0
-_HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,23 @@ class Making:
     Attributes:
         nursery: Where it is born.
         argv: What the shared server was started with.
+        redis: What two instances of one keep their log in.
     """
 
     nursery: Path
     argv: tuple[str, ...]
+    redis: OwnRedis
 
 
 def needs_own(schedule: Schedule) -> bool:
     """Whether a schedule does to its server, or wants of it, what is nothing for all others."""
     restarts = any(each.fault is Fault.SERVER_RESTART for each in schedule.faults)
-    return restarts or speaks_crlf(schedule)
+    return restarts or speaks_crlf(schedule) or needs_two(schedule)
+
+
+def needs_two(schedule: Schedule) -> bool:
+    """Whether a schedule leads a request to another instance of its server."""
+    return any(each.fault is Fault.OTHER_INSTANCE for each in schedule.faults)
 
 
 def speaks_crlf(schedule: Schedule) -> bool:
@@ -56,7 +63,7 @@ class OwnServer:
     """A case's server; make it with `begun`."""
 
     def __init__(self, nursery: Path, argv: Sequence[str], ports: tuple[int, int], stderr: Path) -> None:
-        self.url, self.admin_url = (f"http://{_HOST}:{port}" for port in ports)
+        self.url, self.admin_url = (f"http://{HOST}:{port}" for port in ports)
         self._nursery = nursery
         self._argv = [*argv, "--born", "--port", str(ports[0]), "--admin-port", str(ports[1])]
         self._stderr = stderr
@@ -138,7 +145,7 @@ def _told(line: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def begun(
-    making: Making, schedule: Schedule, folder: Path, steps: Iterable[Step] = ()
+    making: Making, schedule: Schedule, folder: Path, steps: Iterable[Step] = (), *, log: str = "", name: str = "server"
 ) -> AsyncIterator[OwnServer]:
     """Start a server for a schedule's case, and end it.
 
@@ -147,28 +154,19 @@ async def begun(
         schedule: Of the case.
         folder: For its log.
         steps: Where it stands still.
+        log: A database that instances share; "": a file of its own.
+        name: Of its own stderr file.
 
     Raises:
         ServerTrouble: It does not start.
     """
-    argv = [*making.argv, "--log", str(folder / "log.db"), *(["--line-end", "crlf"] if speaks_crlf(schedule) else [])]
+    words = ["--line-end", "crlf"] if speaks_crlf(schedule) else []
+    argv = [*making.argv, "--log", log or str(folder / "log.db"), *words]
     async with AsyncExitStack() as stack:
-        held = [stack.enter_context(_held()) for _ in range(2)]
-        ports = (held[0].getsockname()[1], held[1].getsockname()[1])
-        server = OwnServer(making.nursery, argv, ports, folder / "server.stderr")
+        kept = [stack.enter_context(held()) for _ in range(2)]
+        ports = (kept[0].getsockname()[1], kept[1].getsockname()[1])
+        server = OwnServer(making.nursery, argv, ports, folder / f"{name}.stderr")
         server.steps = {step.cut: step for step in steps}
         stack.push_async_callback(server.end, "kill")
         await server.start()
         yield server
-
-
-def _held() -> socket.socket:
-    """Return a socket that has a port of its own, on which a server may listen beside it."""
-    held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        held.bind((_HOST, 0))
-    except OSError:
-        held.close()
-        raise
-    return held

@@ -1,10 +1,11 @@
-"""Our own server under all cases of a run: the reference server in a process of its own, deterministic, on free loopback ports.
+"""Our own server under all cases of a run: the reference server in a process of its own, on free loopback ports.
 
 `python -m reattach_chaos.cases.servers.server --heartbeat-ms N --seed N --default NAME [--mutant ID] [SCENARIO-FILE…]`; for one
-case alone (`own_server.py`) with `--log FILE --port N --admin-port N --born`, and `--line-end` where that is asked for. First
-line on stdout: `{"kind": "serving", "url": …, "admin_url": …}`. The ordinary server, or a wrong one, but for two things: its
-heartbeat is short, since a stall costs several of them, and every token is good and a principal of its own, so that cases
-played side by side never see each other's runs. It ends on SIGTERM and with its stdin; one that a nursery bore, with that.
+case alone (`own_server.py`) with `--log PLACE --port N --admin-port N --born`, and `--line-end` where that is asked for. First
+line on stdout: `{"kind": "serving", "url": …, "admin_url": …}`. The ordinary server, or a wrong one, but for three things: it is
+deterministic where no other has its log, its heartbeat is short, since a stall costs several of them, and every token is good and
+a principal of its own, so that cases played side by side never see each other's runs. It ends on SIGTERM and with its stdin; one
+that a nursery bore, with that.
 """
 
 import argparse
@@ -16,7 +17,6 @@ import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from reattach_chaos.cases.servers.server_steps import Step, Steps
 from reattach_mockserver.admin.app import AdminApplication
@@ -24,11 +24,13 @@ from reattach_mockserver.app import Application, create_app
 from reattach_mockserver.bearer import Caller, Tokens, digest
 from reattach_mockserver.host import Admin, bind, host, url_of
 from reattach_mockserver.library import Library
-from reattach_mockserver.logs.memory import MemoryLog
-from reattach_mockserver.logs.sqlite import SqliteLog
+from reattach_mockserver.logs.place import is_shared, log_at
 from reattach_mockserver.mutants.registry import server_mutant
 from reattach_mockserver.scenarios.parse import load_script
 from reattach_mockserver.settings import Limits, Settings
+
+LEASE_S = 2.0
+"""The runs of an instance that was killed are taken over within this and a third, where several share a log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", required=True, type=int)
     parser.add_argument("--default", required=True, help="the scenario of an input that names none")
     parser.add_argument("--mutant", default="", help="be wrong on purpose")
-    parser.add_argument("--log", type=Path, help="keep it there; without it runs are forgotten with the process")
+    parser.add_argument("--log", default="memory", help="keep it there; without it runs are forgotten with the process")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--admin-port", type=int, default=0)
     parser.add_argument("--line-end", choices=("lf", "crlf"), default="lf")
@@ -68,10 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     settings = Settings(
         scripts=Library({script.name: script for script in map(load_script, args.files)}),
         default=args.default,
-        log=MemoryLog() if args.log is None else SqliteLog(args.log),
+        log=log_at(args.log, lease=LEASE_S),
         limits=Limits(heartbeat_ms=args.heartbeat_ms, line_end=args.line_end),
         tokens=EveryToken({}),
-        deterministic=True,
+        deterministic=not is_shared(args.log),  # it counts creates, and each instance would count its own
         seed=args.seed,
         hooks=steps.hooks(),
     )
