@@ -10,6 +10,7 @@ import asyncio
 import os
 import shutil
 import tempfile
+import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -47,6 +48,7 @@ from reattach_chaos.history import (
     Server,
     Status,
     Terminal,
+    printable,
 )
 from reattach_chaos.report import Played
 from reattach_chaos.schedules import Fault, Planned, Schedule
@@ -146,6 +148,8 @@ class Player:
             await self._play(schedule, recorder, folder, notes)
         except (ServerTrouble, ToxiproxyError, OSError) as error:
             trouble = str(error)
+        except Exception as error:  # an accident of ours in one case is to cost no other case its verdict
+            trouble = _accident(error)
         finally:
             stderr = await asyncio.to_thread(last_words, folder)
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -363,6 +367,13 @@ class Player:
 def _address(url: str) -> Address:
     upstream = urlsplit(url)
     return (upstream.hostname or "127.0.0.1", upstream.port or 80)
+
+
+def _accident(error: Exception) -> str:
+    """Say what went wrong in us, and where, as somebody needs it who is to mend it."""
+    *_, last = traceback.extract_tb(error.__traceback__)
+    what, where = printable(f"{type(error).__name__}: {error}"), f"{Path(last.filename).name}:{last.lineno}"
+    return f"reattach chaos itself failed: {what} ({where})"
 
 
 def _changes_log(schedule: Schedule) -> bool:

@@ -19,6 +19,7 @@ from reattach_chaos.cases.processes.process import GRACE_S, Process
 from reattach_chaos.cases.second_clients import SecondClients
 from reattach_chaos.cases.spoken import read_line
 from reattach_chaos.gate import Gate
+from reattach_chaos.gate.numbering import sequence_of
 from reattach_chaos.history import (
     Applied,
     Born,
@@ -235,7 +236,8 @@ class Running:
 
     def _struck(self, value: Mapping[str, Any], heard: _Heard, run: str | None) -> None:
         """Record what a process of ours says that it does to itself."""
-        instant, did = self._left.pop(value.get("cut", 0), None), value.get("did")
+        cut, did = value.get("cut"), value.get("did")
+        instant = self._left.pop(cut, None) if isinstance(cut, int) else None
         if instant is None or did not in DID:
             return
         self._recorder.record(self._fired(instant.cut, instant.fault, instant.place, instant.event, run))
@@ -274,5 +276,4 @@ def kills_of(schedule: Schedule, run: int) -> dict[int, int]:
 
 
 def _sequence(id: str) -> int | None:
-    tail = id.rpartition(".")[2]
-    return int(tail) if "." in id and tail.isascii() and tail.isdigit() else None
+    return sequence_of(id) if "." in id else None

@@ -1,6 +1,6 @@
 """What a client's line says before it is a record: its JSON, and the run that it speaks of from then on."""
 
-import json
+from reattach_chaos.history import is_plain, json_of
 
 
 def read_line(text: str, run: str | None) -> tuple[object, str | None]:
@@ -13,11 +13,11 @@ def read_line(text: str, run: str | None) -> tuple[object, str | None]:
         run: The run that it followed before.
     """
     try:
-        value: object = json.loads(text)
+        value: object = json_of(text)
     except ValueError:
         return text, run
     match value:
-        case {"kind": "run", "run": str(named)}:
+        case {"kind": "run", "run": str(named)} if is_plain(named):
             return value, named
         case _:
             return value, run

@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from reattach_chaos.gate.numbering import sequence_of
+
 _LINE_END = re.compile(rb"[\r\n]")
 _BOM = b"\xef\xbb\xbf"
 _CR, _LF = 0x0D, 0x0A
@@ -30,8 +32,7 @@ class Block:
     @property
     def sequence(self) -> int | None:
         """The sequence in an id of the form `<epoch>.<sequence>`, else None."""
-        tail = (self.id or "").rpartition(".")[2]
-        return int(tail) if tail.isascii() and tail.isdigit() else None
+        return sequence_of(self.id)
 
 
 class BlockScanner:

@@ -26,6 +26,7 @@ from reattach_chaos.gate.pages import PageReader
 from reattach_chaos.gate.rewriting import Rewriter
 from reattach_chaos.gate.routes import json_object
 from reattach_chaos.gate.tap import MOST_BODY, media_of
+from reattach_chaos.history import is_number, printable
 from reattach_chaos.schedules import Place
 
 KEPT = 64  # bytes for a caption
@@ -224,7 +225,7 @@ class Downward:
             case (("stream.attached" | "resume_ok"), _):
                 self._tell_attached(told)
             case "resume_rejected", _:
-                link.tap.rejected(self._exchange, 0, str(told.get("code", "")))
+                link.tap.rejected(self._exchange, 0, printable(told.get("code", "")))
             case "started", {"run": {"id": str(run)}} if link.planned:
                 # Its events follow without another request.
                 self._exchange = link.setting.cuts.begin("stream", run, None, None, "GET")
@@ -239,7 +240,7 @@ class Downward:
             self._exchange,
             cursor if isinstance(cursor, str) else None,
             epoch if isinstance(epoch, str) else None,
-            last if type(last) is int else None,
+            last if is_number(last) else None,
         )
 
     def _tell_partial(self) -> None:

@@ -10,7 +10,6 @@ their line end has come, a data line after the first byte of its value.
 Rules: WHATWG HTML, "Server-sent events", parsing. Checked by tests/chaos/gate/test_events.py.
 """
 
-import json
 import re
 from collections.abc import Generator, Iterator
 
@@ -18,6 +17,7 @@ from reattach_chaos.gate.blocks import Block
 from reattach_chaos.gate.characters import Halves
 from reattach_chaos.gate.marks import Mark
 from reattach_chaos.gate.numbering import Numbering, sequence_of
+from reattach_chaos.history.foreign import is_number, json_of
 from reattach_chaos.schedules.place import Place
 
 CONTROL = frozenset({"stream.attached", "stream.closing"})
@@ -203,14 +203,14 @@ class EventReader:
     def _attach(self, block: Block) -> None:
         """Take what the server announced: where it goes on, and what it has."""
         try:
-            told = json.loads(block.data)
+            told = json_of(block.data)
             cursor, head = told.get("cursor"), told.get("last_sequence")
         except (ValueError, AttributeError):
             return
         self._attached = True
         if isinstance(cursor, str) and (at := sequence_of(cursor)) is not None:
             self._expected = at + 1
-        if isinstance(head, int):
+        if is_number(head):
             self._head = head
 
     def _before_live(self) -> Iterator[Mark]:

@@ -17,6 +17,7 @@ from reattach_chaos.gate.characters import Halves
 from reattach_chaos.gate.marks import Mark
 from reattach_chaos.gate.numbering import Numbering
 from reattach_chaos.gate.routes import json_object
+from reattach_chaos.history.foreign import is_number
 from reattach_chaos.schedules.place import Place
 
 MOST_MESSAGE = 16 * 1024 * 1024  # a longer one is relayed, not understood
@@ -197,8 +198,9 @@ class FrameReader:
             yield Mark(place=None, block=Block(None, kind, message))
             if kind == "resume_ok":
                 last = told.get("last_sequence")
-                self._head = last if type(last) is int else self._head
-                self._expected = self._numbering.after(told.get("cursor")) + 1
+                self._head = last if is_number(last) else self._head
+                after = told.get("cursor")
+                self._expected = self._numbering.after(after if isinstance(after, str) else None) + 1
                 yield Mark(place=Place.AFTER_HEAD)
                 yield from self._before_live()
             return
@@ -229,6 +231,6 @@ def _text_of_event(message: bytes) -> bytes:
     start = found.end() + len(text[found.end() :]) - len(text[found.end() :].lstrip())
     try:
         _, end = json.JSONDecoder().raw_decode(text, start)
-    except ValueError:
+    except (ValueError, RecursionError):
         return message
     return text[start:end].encode()

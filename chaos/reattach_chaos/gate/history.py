@@ -18,7 +18,7 @@ class History:
     """A history file that is being written. Bounded by the cases: an event costs about 150 bytes."""
 
     def __init__(self, path: Path) -> None:
-        self._file: TextIO = path.open("w", encoding="utf-8", newline="\n")
+        self._file: TextIO = path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n")
         self._start = time.monotonic()
 
     def write(self, kind: str, **facts: Any) -> None:

@@ -12,7 +12,6 @@ Checked by tests/chaos/gate/test_relay.py with a server and clients on plain soc
 import asyncio
 import contextlib
 import hashlib
-import json
 from collections import deque
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -23,6 +22,7 @@ from reattach_chaos.gate.blocks import Block, BlockScanner
 from reattach_chaos.gate.framing import Framing, Head, Span
 from reattach_chaos.gate.history import History
 from reattach_chaos.gate.plan import Lane, StreamFault
+from reattach_chaos.history.foreign import is_number, json_of
 
 Route: TypeAlias = Literal["create", "stream", "status", "other"]
 READ_BYTES = 256 * 1024
@@ -177,8 +177,8 @@ class Connection:
         run, sequence = self._answering.run, block.sequence
         if block.type == "stream.attached" and block.id is None:
             with contextlib.suppress(ValueError, AttributeError):
-                attached = json.loads(block.data)
-                self._head_at_attach = int(attached.get("last_sequence") or 0)
+                attached = json_of(block.data)
+                self._head_at_attach = attached["last_sequence"] if is_number(attached.get("last_sequence")) else 0
                 self._record("attached", run=run, cursor=attached.get("cursor"), head=self._head_at_attach)
         if sequence is None:
             return

@@ -4,13 +4,13 @@ Another server's paths are another `Dialect`: a value with the function that tel
 run.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from reattach_chaos.gate.framing import Head
+from reattach_chaos.history.foreign import json_of
 from reattach_chaos.history.wire import Route
 
 Classified: TypeAlias = tuple[Route, str | None]
@@ -73,7 +73,7 @@ def cursor_of(head: Head) -> str | None:
 def json_object(data: bytes) -> dict[str, Any]:
     """Return a JSON object, empty where it is none."""
     try:
-        value = json.loads(data)
+        value = json_of(data)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

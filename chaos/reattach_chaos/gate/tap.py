@@ -35,9 +35,12 @@ from reattach_chaos.history import (
     Status,
     Terminal,
     bytes_sha256,
+    is_number,
+    printable,
 )
 
 MOST_BODY = 1024 * 1024  # a longer answer is not understood, only relayed
+MOST_DIGITS = 15  # of a Retry-After; one of more is no wish that anybody could keep
 
 
 class Tap:
@@ -97,7 +100,9 @@ class Tap:
             route=exchange.route,
             status=head.status,
             media=media_of(head),
-            retry_after_ms=float(wish) * 1000 if wish.isascii() and wish.isdigit() else None,
+            retry_after_ms=float(wish) * 1000
+            if wish.isascii() and wish.isdigit() and len(wish) <= MOST_DIGITS
+            else None,
         )
 
     def attached(self, exchange: Exchange, cursor: str | None, epoch: str | None, last: int | None) -> None:
@@ -139,7 +144,7 @@ class Tap:
         run = exchange.run
         if head.status >= 400:
             if exchange.route == "stream":
-                self.rejected(exchange, head.status, str(told.get("code", "")))
+                self.rejected(exchange, head.status, printable(told.get("code", "")))
             return None
         match exchange.route:
             case "create" | "answer" | "status" | "cancel" if isinstance(told.get("id"), str):
@@ -148,13 +153,13 @@ class Tap:
                 self._record(
                     Status,
                     told["id"],
-                    status=str(told.get("status", "")),
-                    head=last if type(last) is int else None,
+                    status=printable(told.get("status", "")),
+                    head=last if is_number(last) else None,
                     epoch=epoch if isinstance(epoch, str) else None,
                 )
                 return str(told["id"])
             case "snapshot" if isinstance(told.get("cursor"), str):
-                self._record(Snapshot, run, boundary=told["cursor"], status=str(told.get("status", "")))
+                self._record(Snapshot, run, boundary=told["cursor"], status=printable(told.get("status", "")))
             case _:
                 pass
         return None
@@ -168,14 +173,14 @@ class Tap:
         told = json_object(body)
         run, epoch, last = exchange.run, told.get("epoch"), told.get("last_sequence")
         epoch = epoch if isinstance(epoch, str) else None
-        last = last if type(last) is int else None
+        last = last if is_number(last) else None
         self.attached(exchange, exchange.after, epoch, last)
         for each in events:
             if each.id is not None:
                 name = f"{epoch}.{each.id}" if epoch is not None and each.id.isdecimal() else each.id
                 self.event(exchange, Block(name, each.type, each.data), None)
         if isinstance(told.get("status"), str):
-            self._record(Status, run, status=told["status"], head=last, epoch=epoch)
+            self._record(Status, run, status=printable(told["status"]), head=last, epoch=epoch)
 
     def fired(self, cut: Cut, exchange: Exchange, around: Around) -> None:
         """A fault is done."""

@@ -23,6 +23,7 @@ from reattach_chaos.history.client import (
 )
 from reattach_chaos.history.content import bytes_sha256, content_sha256
 from reattach_chaos.history.files import HistoryError, from_json, parse_history, read_history, to_json, write_history
+from reattach_chaos.history.foreign import is_number, is_plain, json_of, printable
 from reattach_chaos.history.history import History
 from reattach_chaos.history.lines import record_of
 from reattach_chaos.history.record import Other, Record
@@ -59,6 +60,8 @@ __all__ = [
     # the whole
     "History", "Recorder", "HistoryError", "read_history", "write_history", "parse_history", "to_json", "from_json",
     "content_sha256", "bytes_sha256", "record_of",
+    # what others wrote
+    "json_of", "is_plain", "is_number", "printable",
     # records
     "Record", "Other", "Case", "CutPlanned", "CutFired", "CutMissed", "Server", "Store", "Resources",
     "Connect", "Request", "Head", "Resume", "ResumeEnd", "ResumeOk", "ResumeRejected", "Received", "Heartbeat", "Close", "Route",

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from reattach_chaos.history import case, client, truth, wire
+from reattach_chaos.history.foreign import json_of
 from reattach_chaos.history.history import History
 from reattach_chaos.history.record import KINDS, Other, Record
 
@@ -61,7 +62,8 @@ def from_json(value: Any) -> Record:
 
 def write_history(path: Path, records: Iterable[Record]) -> None:
     """Write a whole history; what was there is replaced."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    # Half of a surrogate pair, which UTF-8 cannot hold, becomes its escape: that is JSON, and is read as what it was.
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         file.writelines(f"{line(record)}\n" for record in records)
 
 
@@ -94,7 +96,7 @@ def _read(number: int, raw: bytes) -> Record:
     if len(raw) > LINE_BYTES:
         raise HistoryError(f"line {number}: longer than {LINE_BYTES} bytes")
     try:
-        return from_json(json.loads(raw))
+        return from_json(json_of(raw))
     except ValueError as error:  # a HistoryError is one
         raise HistoryError(f"line {number}: {error}") from error
 

@@ -32,7 +32,11 @@ class Recorder:
         self, path: Path | None = None, *, clock: Callable[[], float] = time.monotonic, limit: int = LIMIT
     ) -> None:
         self._lock = threading.Lock()
-        self._file: TextIO | None = path.open("w", encoding="utf-8", newline="\n") if path is not None else None
+        self._file: TextIO | None = None
+        if path is not None:
+            self._file = path.open(
+                "w", encoding="utf-8", errors="backslashreplace", newline="\n"
+            )  # see `write_history`
         self._clock = clock
         self._start = clock()
         self._limit = limit

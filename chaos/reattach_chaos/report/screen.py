@@ -1,5 +1,6 @@
 """The end of `reattach chaos run`, as text for a terminal."""
 
+from reattach_chaos.history import printable
 from reattach_chaos.report.story import story
 from reattach_chaos.report.suite import Played, Suite
 
@@ -28,7 +29,8 @@ def as_text(suite: Suite, page: str = "") -> str:
         lines.append(f"again: {suite.again} (or shrink)" + (f"  page {page}" if page else ""))
     elif page:
         lines.append(f"page {page}")
-    return "\n".join(lines)
+    # An id that the client or the server chose could give the terminal orders, or not be had in its encoding.
+    return "\n".join(printable(line, len(line)) for line in lines)
 
 
 def witness_lines(played: Played) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from chaos_cases import faults
 from reattach_chaos.cases.client import CommandClient, Errand, MutantClient, OwnClient
 from reattach_chaos.cases.running import Running
-from reattach_chaos.history import CutFired, CutMissed, Died, Exited, Recorder, Said, Store
+from reattach_chaos.history import CutFired, CutMissed, Died, Exited, Finished, Recorder, Said, Store
 from reattach_chaos.schedules import Fault, Place, Planned, at
 
 FAILS = faults(Planned(fault=Fault.STORE_FAILURE, at=at(Place.RECEIVED, 1), route=None, settings={"reason": "io"}))
@@ -125,3 +125,22 @@ def test_a_strange_client_cannot_say_that_it_was_struck():
     assert [inside for _, _, inside in ordered] == [None]
     assert not history.of(CutFired)
     assert "struck" in history.of(Said)[0].text
+
+
+@pytest.mark.parametrize("client", [OwnClient(None, None), CommandClient("true")], ids=["ours", "foreign"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"kind": "rendered", "id": "e." + "9" * 5000},
+        {"kind": "rendered", "id": "\ud800"},
+        {"kind": "struck", "cut": [], "did": {}},
+        {"kind": "run", "run": "\ud800"},
+        {"kind": "lease", "token": 10**4000},
+    ],
+    ids=["digits", "surrogate", "struck", "run", "token"],
+)
+def test_a_strange_line_ends_nothing(client, line):
+    """It is heard out to its end, and what it said in order counts."""
+    history, _ = played(DIES, client, ([line, FINISHED], 0))
+    assert len(history.of(Finished)) == 1
+    assert [record.run for record in history.of(Finished)] == ["r"]

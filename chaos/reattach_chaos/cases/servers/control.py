@@ -17,7 +17,7 @@ import httpx
 
 from reattach_chaos.cases.servers.server import principal_of
 from reattach_chaos.demo.server_log import raw_events
-from reattach_chaos.history import Logged, bytes_sha256, content_sha256
+from reattach_chaos.history import Logged, bytes_sha256, content_sha256, is_number, is_plain, json_of
 
 SETTLED = frozenset({"completed", "failed", "cancelled", "requires_action"})
 SETTLING = {
@@ -27,6 +27,8 @@ SETTLING = {
     "run.paused": "requires_action",
 }
 PAGE = 1000
+MOST_HEARTBEAT_MS = 86_400_000
+"""A day; who promises less often promises nothing."""
 _FIRST_POLL_S, _LAST_POLL_S = 0.005, 0.25
 
 
@@ -117,14 +119,14 @@ class Control:
         while True:
             page = await self._get(target)
             try:
-                told = json.loads(page)
+                told = json_of(page)
                 texts = raw_events(page)
                 epoch = str(told.get("epoch") or "")
                 events += [_event(text, epoch, run) for text in texts]
                 if not texts or events[-1].logged.sequence == told.get("last_sequence"):
                     return events  # the run has settled before: nothing follows
                 following = f"{path}&after={quote(told['next'], safe='')}"
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
                 raise ServerTrouble(f"the log of run {run} cannot be read: {error!r}") from error
             if following == target:
                 raise ServerTrouble(f"the log of run {run} has no end: the page behind {told['next']} leads to itself")
@@ -178,10 +180,10 @@ class Control:
     async def heartbeat_ms(self) -> float | None:
         """Return what the server promises in its discovery document; None where it has none."""
         try:
-            found = json.loads(await self._get("/.well-known/reattach"))["limits"]["heartbeat_ms"]
+            found = json_of(await self._get("/.well-known/reattach"))["limits"]["heartbeat_ms"]
         except (ServerTrouble, ValueError, KeyError, TypeError):
             return None
-        return float(found) if isinstance(found, int | float) else None
+        return float(found) if type(found) in (int, float) and 0 < found < MOST_HEARTBEAT_MS else None
 
     async def _run(self, method: str, path: str, body: Any = None, key: str = "") -> dict[str, Any]:
         """Return a run: what others read of it is there."""
@@ -190,13 +192,13 @@ class Control:
         actions = told.get("required_actions") or []
         if isinstance(actions, list):
             texts += [action.get("id") if isinstance(action, dict) else None for action in actions]
-        if not isinstance(actions, list) or not all(isinstance(text, str) for text in texts):
+        if not isinstance(actions, list) or not all(isinstance(text, str) and is_plain(text) for text in texts):
             raise ServerTrouble(f"{method} {path} was answered with no run: {json.dumps(told)[:200]}")
         return told
 
     async def _call(self, method: str, path: str, body: Any = None, key: str = "") -> dict[str, Any]:
         try:
-            told = json.loads(await self._fetch(method, self._url + path, body, key))
+            told = json_of(await self._fetch(method, self._url + path, body, key))
         except ValueError as error:
             raise ServerTrouble(f"{method} {path} was answered with no JSON") from error
         if not isinstance(told, dict):
@@ -231,16 +233,19 @@ def _yes(action: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _event(text: str, epoch: str, run: str) -> Event:
-    told = json.loads(text)
-    type_, data = str(told["type"]), told.get("data")
+    told = json_of(text)
+    type_, data, sequence = str(told["type"]), told.get("data"), int(told["sequence"])
+    id_, cursor = str(told["id"]), str(told.get("cursor") or f"{epoch}.{sequence}")
+    if not (is_number(sequence) and all(map(is_plain, (type_, id_, cursor, epoch)))):
+        raise ValueError(f"event {ascii(id_)[:100]} has a name or a number that cannot be one")
     raw = text.encode()
     calls = type_ == "tool.call" and isinstance(data, dict) and isinstance(data.get("operation_id"), str)
     logged = Logged(
         who="control",
         run=run,
-        id=str(told["id"]),
-        cursor=str(told.get("cursor") or f"{epoch}.{told['sequence']}"),
-        sequence=int(told["sequence"]),
+        id=id_,
+        cursor=cursor,
+        sequence=sequence,
         epoch=epoch,
         type=type_,
         sha256=content_sha256(data),
