@@ -88,8 +88,8 @@ def proxy(subparsers: "argparse._SubParsersAction[Any]") -> None:
         parser,
         (("--json",), "first line as JSON"),
         (("-q", "--quiet"), "do not name the proxies of the file"),
-        (("-v", "--verbose"), "say more (there is no more)"),
-        (("--no-color",), "no colours (there are none)"),
+        (("-v", "--verbose"), "taken, as all commands take it; there is nothing more to say"),
+        (("--no-color",), "taken, as all commands take it; nothing is coloured"),
     )
     parser.set_defaults(run=run_proxy)
 

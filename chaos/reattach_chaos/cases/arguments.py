@@ -115,8 +115,8 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     for names, words in (
         (("--json",), "JSON lines on stdout, people's text on stderr"),
         (("-q", "--quiet"), "no progress"),
-        (("-v", "--verbose"), "say more (there is no more)"),
-        (("--no-color",), "no colours (there are none)"),
+        (("-v", "--verbose"), "taken, as all commands take it; there is nothing more to say"),
+        (("--no-color",), "taken, as all commands take it; nothing is coloured"),
     ):
         parser.add_argument(*names, action="store_true", default=argparse.SUPPRESS, help=words)
 
@@ -200,8 +200,8 @@ def _options(args: argparse.Namespace) -> Options:
     from reattach_mockserver.scenarios.parse import load_script
     from reattach_mockserver.scenarios.ready import READY
 
-    if args.mutant and args.mutant not in (known := {**KILLED_BY, **SERVER_MUTANTS}):
-        raise UnknownMutant(args.mutant, known)
+    if args.mutant and args.mutant not in {**KILLED_BY, **SERVER_MUTANTS}:
+        raise UnknownMutant(args.mutant, clients=KILLED_BY, servers=SERVER_MUTANTS)
     wrong = args.mutant if args.mutant in SERVER_MUTANTS else ""
     if wrong and args.target:
         raise ValueError(f"--mutant {wrong} is a server of ours: leave --target out")

@@ -1,4 +1,4 @@
-"""`Client`: who is under test: ours, one of the mutants, or any command, each by the contract of the surface page, section 3.
+"""`Client`: who is under test: ours, one of the mutants, or any command, each by the contract of `README.md`.
 
 A client is told by its environment what to follow. What a case asks of it is an `Errand`; ours does all of them with the words
 of its command line, another only what the contract has: it follows a run, or starts one.

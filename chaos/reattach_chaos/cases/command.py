@@ -24,6 +24,8 @@ from reattach_chaos.cases.bytewise import every_byte
 from reattach_chaos.cases.errands import objection_to
 from reattach_chaos.cases.exposures import EXPOSURES
 from reattach_chaos.cases.folder import Folder, NoSuchCase, Saved, find, newest_page, of_seed, saved
+from reattach_chaos.cases.listing import as_facts, as_listing
+from reattach_chaos.cases.not_found import not_found
 from reattach_chaos.cases.player import Player
 from reattach_chaos.cases.progress import Progress
 from reattach_chaos.cases.recipe import SESSION, bill_of, played_with
@@ -104,14 +106,11 @@ def shrink(word: str, options: Options) -> int:
 def listed(*, as_json: bool) -> int:
     """Show the saved cases, newest first."""
     found = saved()
-    for each in found:
-        if as_json:
-            _out(json.dumps({"kind": "case", "id": each.schedule.id, "file": str(each.path)}))
-        else:
-            client = each.schedule.client.get("client", "reattach")
-            _out(f"{each.schedule.id}   client {client}   {each.path}")
-    if not found and not as_json:
-        _out("no case is saved here; reattach chaos run saves those that are not valid")
+    if as_json:
+        for each in found:
+            _out(json.dumps(as_facts(each)))
+    else:
+        _out(as_listing(found) or "no case is saved here; reattach chaos run saves those that are not valid")
     return 0
 
 
@@ -168,6 +167,8 @@ async def _run(options: Options) -> int:
             notes.append(f"{failing.id} fails with less, too: {_again(smallest.file)}")
         if options.wanted.sample == "full" and cuts is None:
             notes.append("The cuts at every byte are left out: a client that starts its run never gets the same bytes.")
+        if played and not kept["invalid"]:
+            notes += not_found(options.bill, options.wanted)
         suite = _suite(
             tuple(played), tally.coverage(), options, stage, progress.seconds, began, len(told) - kept["idle"], notes
         )

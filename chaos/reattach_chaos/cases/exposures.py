@@ -1,6 +1,6 @@
 """`EXPOSURES`: what shows each of the client mutants: a few cases, and what else it takes. Nothing here says what will be found.
 
-A mutant is wrong in one decision, and few cases ask for it: a sample of two hundred would be right but for one or two, or have none
+A mutant is wrong in one decision, and few cases ask for it: a whole sample would be right but for one or two, or have none
 that asks. So `reattach chaos run --mutant ID` plays these, unless other cases are named. The laws judge them as all others.
 """
 

@@ -30,6 +30,8 @@ MOST_DRAWN = 4_000
 LONGEST_STORM = 4
 MOST_SILENCES = 2
 """They cost a client's read limit each, 10 s behind a head; so many come in a case."""
+_UNMADE = "the client makes no request of route "
+"""So `objection_to` says of which kind a client makes no request."""
 SIM_CASES = 2_000
 """So many are drawn; those are counted whose faults all came."""
 
@@ -65,8 +67,15 @@ class Chosen:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def notes(self) -> list[str]:
-        """Return a sentence for each reason."""
-        return [f"{count} cases left out: {why}." for why, count in self.left_out.most_common()]
+        """Return a sentence for each reason; one for all requests that the client does not make."""
+        routes = sorted(why for why in self.left_out if why.startswith(_UNMADE))
+        told = Counter({why: count for why, count in self.left_out.items() if why not in routes})
+        if len(routes) > 1:
+            names = ", ".join(why.removeprefix(_UNMADE) for why in routes)
+            told[f"the client makes no request of the routes {names}"] = sum(self.left_out[why] for why in routes)
+        elif routes:
+            told[routes[0]] = self.left_out[routes[0]]
+        return [f"{count} cases left out: {why}." for why, count in told.most_common()]
 
 
 def choose(

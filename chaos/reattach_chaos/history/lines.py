@@ -1,4 +1,4 @@
-"""A client's stdout lines as records: the contract of the surface page, section 3, and what our own clients say beyond it.
+"""A client's stdout lines as records: the contract of `cases/README.md`, and what our own clients say beyond it.
 
 `rendered` is a showing; `gap`, `error` and `finished` are what the application was told; `committed`, `applied`, `acked` and
 `lease` are a client's own words on its marks and on who may write, which only then are judged. All else is kept as `Said`, also a

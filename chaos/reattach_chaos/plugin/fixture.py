@@ -39,7 +39,7 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
             else expand(cuts, stage.shape(cuts.scenario), stage.options.seed, full=stage.options.full)
         )
     except (ServerTrouble, ValueError) as error:
-        pytest.fail(f"{MARKER}: {error}", pytrace=False)
+        raise pytest.fail.Exception(f"{MARKER}: {error}", pytrace=False) from None  # else pytest tells it twice
     stage.names.update(each.id for each in schedules)
     metafunc.parametrize(FIXTURE, schedules, ids=[each.id for each in schedules], indirect=True)
 
@@ -49,7 +49,7 @@ def _cuts(marker: pytest.Mark) -> Cuts:
         return cuts_of(*marker.args, **marker.kwargs)
     except TypeError as error:  # of the call: it has another argument, or too many
         said = str(error).removeprefix("cuts_of() ")
-        raise MarkerError(f"{said}; there are scenario, positions, faults, on") from error
+        raise MarkerError(f"{said}; there are scenario, positions, faults, on") from None
 
 
 def case_of(request: pytest.FixtureRequest) -> Iterator[ChaosCase]:

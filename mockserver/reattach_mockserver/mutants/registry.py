@@ -1,7 +1,7 @@
 """`SERVER_MUTANTS`: every wrong server by its id; and what to say to whoever asks for one that is not there."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from reattach_mockserver.mutants.asks_for_days import AsksForDays
 from reattach_mockserver.mutants.beats_with_ids import BeatsWithIds
@@ -139,12 +139,19 @@ SERVER_MUTANTS: Mapping[str, type[WrongServer]] = {mutant.id: mutant for mutant 
 
 
 class UnknownMutant(ValueError):
-    """There is no mutant of this id; says which there are, the likeliest first."""
+    """There is no mutant of this id; says which is meant, perhaps, and which there are: a line for each kind.
 
-    def __init__(self, name: str, known: Mapping[str, object]) -> None:
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    Args:
+        name: What was asked for.
+        known: Kind → the ids of that kind.
+    """
+
+    def __init__(self, name: str, **known: Iterable[str]) -> None:
+        groups = {kind: list(ids) for kind, ids in known.items()}
+        near = difflib.get_close_matches(name, [each for ids in groups.values() for each in ids], n=1, cutoff=0.5)
         meant = f" Did you mean {near[0]}?" if near else ""
-        super().__init__(f"--mutant {name}: there is none of that name.{meant} There is {', '.join(known)}")
+        lines = [f"{kind}: {', '.join(ids)}" for kind, ids in groups.items()]
+        super().__init__("\n".join([f"--mutant {name}: there is none of that name.{meant} There are", *lines]))
 
 
 def server_mutant(name: str) -> type[WrongServer]:
@@ -154,5 +161,5 @@ def server_mutant(name: str) -> type[WrongServer]:
         UnknownMutant: There is none.
     """
     if name not in SERVER_MUTANTS:
-        raise UnknownMutant(name, SERVER_MUTANTS)
+        raise UnknownMutant(name, servers=SERVER_MUTANTS)
     return SERVER_MUTANTS[name]

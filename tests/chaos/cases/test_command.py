@@ -36,7 +36,15 @@ def test_a_wrong_client_is_found_saved_and_found_again(here, capsys):
     assert saved["client"] == {"client": "mutant after-end", "mode": "follow"}
 
     assert cli.main(["chaos", "list"]) == 0
-    assert "fin-after-terminal   client mutant after-end" in capsys.readouterr().out
+    home, *lines = capsys.readouterr().out.splitlines()
+    assert home == ".reattach/chaos/9", "once, and not in each line"
+    rows = [" ".join(line.split()) for line in lines]
+    assert "invalid storm fin-after-terminal client mutant after-end server reference" in rows
+    assert cli.main(["chaos", "list", "--json"]) == 0
+    facts = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(facts) == len(lines)
+    found = ("invalid", "storm", "mutant after-end", "reference")
+    assert {(each["verdict"], each["anomaly"], each["client"], each["server"]) for each in facts} == {found}
     assert cli.main(["chaos", "report"]) == 0
     assert capsys.readouterr().out.strip().endswith("index.html")
     assert cli.main(["chaos", "report", "--json"]) == 0

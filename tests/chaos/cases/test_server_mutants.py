@@ -8,7 +8,9 @@ import pytest
 
 from chaos_cases import faults, played
 from reattach_chaos import cli
+from reattach_chaos.cases.not_found import not_found
 from reattach_chaos.cases.recipe import bill_of
+from reattach_chaos.cases.sample import Wanted
 from reattach_chaos.cases.theatre import Bill
 from reattach_chaos.schedules import Fault, Place, Planned, at, loads
 from reattach_mockserver.mutants.registry import SERVER_MUTANTS
@@ -78,11 +80,38 @@ def test_a_wrong_server_is_found_and_the_first_line_names_it(capsys):
 def test_a_mutant_that_is_not_there_is_a_wrong_argument(capsys):
     """Exit 64, with the nearest name of clients' and servers'; and so is one beside what it would take the place of."""
     assert cli.main(["chaos", "run", "--mutant", "skip-one"]) == 64
-    assert "Did you mean skips-one?" in capsys.readouterr().err
+    first, clients, servers = capsys.readouterr().err.splitlines()
+    assert first.endswith("there is none of that name. Did you mean skips-one? There are")
+    assert clients.startswith("clients: right, deliver-first, ")
+    assert servers.startswith("servers: asks-for-days, ")
     assert cli.main(["chaos", "run", "--mutant", "skips-one", "--target", "http://127.0.0.1:9"]) == 64
     assert "leave --target out" in capsys.readouterr().err
     assert cli.main(["chaos", "run", "--client", "a", "--mutant", "right"]) == 64
     assert "leave --client out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("bill", "sample", "told"),
+    [
+        (Bill(wrong="takes-garbage"), "quick", ["was not found: no client under test sends what is no cursor."]),
+        (Bill(wrong="beats-with-ids"), "quick", ["was not found by these cases: it ", " I1 finds it "]),
+        (Bill(mutant="by-text"), "quick", ["by-text was not found by these cases; --mutant by-text alone plays"]),
+        (Bill(mutant="by-text"), "mutant", ["The mutant by-text was not found."]),
+        (Bill(mutant="right"), "quick", []),
+        (Bill(), "quick", []),
+    ],
+)
+def test_a_mutant_that_was_not_found_is_told_with_the_reason(bill, sample, told):
+    """VALID of what is wrong on purpose would be read as: we find nothing."""
+    said = not_found(bill, Wanted(sample=sample))
+    assert len(said) == bool(told)
+    assert all(words in said[0] for words in told)
+
+
+def test_the_front_page_says_how_many_servers_cannot_be_seen():
+    """The number is the registry's."""
+    page = " ".join((Path(__file__).parents[3] / "README.md").read_text().split())
+    assert f"({len(SERVER_MUTANTS) - len(SEEN)} of the {len(SERVER_MUTANTS)} servers cannot be seen" in page
 
 
 @pytest.mark.slow
