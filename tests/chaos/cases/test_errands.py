@@ -1,9 +1,13 @@
 """What a client is asked to do for a schedule, and what cannot be played at all."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from chaos_cases import SESSION, faults
-from reattach_chaos.cases.client import CommandClient, MutantClient, OwnClient
+from reattach_chaos import cases
+from reattach_chaos.cases.client import CommandClient, Errand, MutantClient, OwnClient
 from reattach_chaos.cases.errands import Part, objection_to, parts_of
 from reattach_chaos.schedules import Fault, Place, Planned, at
 
@@ -75,3 +79,13 @@ def test_what_only_ours_see_needs_no_word():
     """It is known of them that they go on after a kill."""
     kill = faults(cut(route=None, place=Place.RECEIVED, event=1, fault=Fault.KILL))
     assert objection_to(kill, SESSION, OWN, "follow", kill=False) == ""
+
+
+def test_the_readme_names_all_that_a_client_is_told():
+    """Who writes a client reads the table, and no code of ours."""
+    page = Path(cases.__file__).with_name("README.md").read_text()
+    table = page.partition("| the environment |")[2].partition("\n\n")[0]
+    told = {"task": "follow", "url": "", "run": "", "token": "", "state": Path(), "types": (), "case": ""}
+    errands = [Errand(**told | {"task": task}, timeout_s=1.0, heartbeat_s=1.0) for task in ("follow", "start")]
+    names = {name for errand in errands for name in errand.env(1) if name.startswith("REATTACH_")}
+    assert set(re.findall("`(REATTACH_[A-Z_]+)`", table)) == names
