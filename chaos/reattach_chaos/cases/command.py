@@ -29,6 +29,7 @@ from reattach_chaos.cases.not_found import not_found
 from reattach_chaos.cases.player import Player
 from reattach_chaos.cases.progress import Progress
 from reattach_chaos.cases.recipe import SESSION, bill_of, played_with
+from reattach_chaos.cases.results import NowhereToSave, Results
 from reattach_chaos.cases.sample import Wanted, choose
 from reattach_chaos.cases.second_opinion import second_opinion
 from reattach_chaos.cases.servers.control import ServerTrouble
@@ -36,7 +37,7 @@ from reattach_chaos.cases.theatre import Bill, Theatre, theatre
 from reattach_chaos.checkers import EXIT_CODES, NOTHING_PLAYED, Coverage, RunVerdict, Tally, coverage
 from reattach_chaos.demo.child import ChildFailed
 from reattach_chaos.history import Delivered, Exited, History
-from reattach_chaos.report import Played, Suite, as_junit, as_text, last_line
+from reattach_chaos.report import Played, Suite, as_text, last_line
 from reattach_chaos.schedules import Schedule, ScheduleError, Shrinking, dumps, to_json
 from reattach_chaos.toxiproxy.control import ToxiproxyError
 from reattach_mockserver.scenarios.errors import ScenarioError
@@ -129,13 +130,15 @@ def report(*, show: bool, as_json: bool = False) -> int:
 
 async def _run(options: Options) -> int:
     began = time.strftime("%Y-%m-%d %H:%M:%S")
+    results = Results(Folder(options.out) if options.out else of_seed(options.bill.seed), options.junit)
+    if why := results.objection():
+        raise NowhereToSave(why)
     async with theatre(options.bill) as stage:
         bill, scenario = options.bill, options.bill.scenario or SESSION
         cuts = await every_byte(stage, bill, scenario) if options.wanted.sample == "full" else None
         chosen = choose(options.wanted, stage.session, stage.client, bill.mode, scenario, cuts, own=not bill.target)
         if bill.client and chosen.schedules:
             await _shows_something(stage, bill, scenario)
-        folder = Folder(options.out) if options.out else of_seed(options.bill.seed)
         told = [played_with(each, stage.client.name, options.bill, stage.backend) for each in chosen.schedules]
         progress = Progress(len(told), None if options.quiet else sys.stderr)
         tally, kept = Tally(), Counter[str]()
@@ -152,7 +155,7 @@ async def _run(options: Options) -> int:
             if options.as_json:
                 _out(json.dumps(_case_line(case)))
             if word != "valid":
-                case = folder.save(case)
+                case = results.save(case)
                 kept[word] += 1
             return case if 0 < kept[word] <= HISTORIES else replace(case, history=History([]))
 
@@ -163,8 +166,8 @@ async def _run(options: Options) -> int:
             notes.append(f"{kept['idle']} cases that were drawn are not counted: not all of their faults came.")
         failing = next((case for case in played if case.verdict.word == "invalid"), None)
         if failing is not None and options.wanted.sample in SHRUNK:
-            smallest = folder.save(await _smallest(failing, stage, options))
-            notes.append(f"{failing.id} fails with less, too: {_again(smallest.file)}")
+            smallest = results.save(await _smallest(failing, stage, options))
+            notes.append(f"{failing.id} fails with less, too: {_again(smallest.file or smallest.id)}")
         if options.wanted.sample == "full" and cuts is None:
             notes.append("The cuts at every byte are left out: a client that starts its run never gets the same bytes.")
         if played and not kept["invalid"]:
@@ -172,10 +175,9 @@ async def _run(options: Options) -> int:
         suite = _suite(
             tuple(played), tally.coverage(), options, stage, progress.seconds, began, len(told) - kept["idle"], notes
         )
-    page = folder.report(suite)
-    if options.junit is not None:
-        options.junit.write_text(as_junit(suite), encoding="utf-8")
-    _tell(suite, str(page), options)
+    _tell(suite, results.report(suite), options)
+    for each in results.lost():
+        _err(f"reattach chaos: {each}")
     return suite.verdict.exit_code
 
 
@@ -219,9 +221,13 @@ async def _shrink(found: Saved, options: Options) -> int:
         if not case.verdict.broken:
             return _tell_shrunk(case, f"it does not fail any more: {case.verdict.sentence()}", options)
         smallest = await _smallest(case, stage, options)
-    kept = Folder(found.path.parent).save(smallest)
-    text = f"{kept.verdict.sentence()}\n{dumps(kept.schedule)}again: {_again(kept.file)}"
-    return _tell_shrunk(kept, text, options)
+    results = Results(Folder(found.path.parent))
+    kept = results.save(smallest)
+    again = f"again: {_again(kept.file)}" if kept.file else "that is its schedule: it is nowhere else"
+    code = _tell_shrunk(kept, f"{kept.verdict.sentence()}\n{dumps(kept.schedule)}{again}", options)
+    for each in results.lost():
+        _err(f"reattach chaos: {each}")
+    return code
 
 
 async def _smallest(case: Played, stage: Theatre, options: Options) -> Played:
@@ -303,7 +309,7 @@ def _suite(
     )
     leading = verdict.first
     file = next((case.file for case in played if leading is not None and case.id == leading.case), "")
-    word = file if options.out else (leading.case if leading is not None else "")
+    word = "" if leading is None or not file else (file if options.out else leading.case)
     return Suite(
         verdict=verdict,
         played=played,
@@ -380,7 +386,7 @@ def _guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
         return INTERRUPTED
     except asyncio.CancelledError:
         return TERMINATED
-    except (NoSuchCase, ScheduleError, ScenarioError) as error:
+    except (NoSuchCase, NowhereToSave, ScheduleError, ScenarioError) as error:
         _err(f"reattach chaos: {error}")
         return USAGE
     except (ChildFailed, ServerTrouble, ToxiproxyError, OSError) as error:

@@ -5,6 +5,8 @@ itself in git. Nothing here is ever removed but what has the same name.
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from reattach_chaos.schedules import Schedule, ScheduleError, dumps, loads
 HOME = Path(".reattach")
 PAGE, FACTS = "index.html", "report.json"
 _HISTORY = ".history.jsonl"
+ESCAPED = "backslashreplace"
+"""What UTF-8 cannot hold (half a surrogate pair) is written as its escape, which is JSON."""
 STDERR = ".stderr"
 
 
@@ -51,8 +55,10 @@ class Folder:
         """Write a case; return it with the name of its file."""
         self._make()
         path = self.path / f"{played.id}.json"
-        path.write_text(dumps(played.schedule), encoding="utf-8")
-        write_history(self.path / f"{played.id}{_HISTORY}", played.history)
+        with whole(path):
+            path.write_text(dumps(played.schedule), encoding="utf-8", errors=ESCAPED)
+        with whole(self.path / f"{played.id}{_HISTORY}") as history:
+            write_history(history, played.history)
         if played.stderr:
             path.with_name(f"{played.id}{STDERR}").write_text(played.stderr, encoding="utf-8")
         return replace(played, file=str(path))
@@ -61,13 +67,26 @@ class Folder:
         """Write the page and the JSON; return the page's path."""
         self._make()
         page = self.path / PAGE
-        page.write_text(as_page(suite), encoding="utf-8")
+        with whole(page):
+            page.write_text(as_page(suite), encoding="utf-8", errors=ESCAPED)
         facts = json.dumps(as_json(suite), ensure_ascii=False, indent=1)
-        (self.path / FACTS).write_text(facts + "\n", encoding="utf-8")
+        with whole(self.path / FACTS) as path:
+            path.write_text(facts + "\n", encoding="utf-8", errors=ESCAPED)
         return page
 
     def _make(self) -> None:
         ignored(self.path)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Write a file, all of it or none: what a full disk has left of it would be read as the whole."""
+    try:
+        yield path
+    except OSError:
+        with suppress(OSError):
+            path.unlink()
+        raise
 
 
 def ignored(path: Path) -> Path:

@@ -190,3 +190,40 @@ def test_what_a_client_wrote_to_stderr_is_shown_and_saved(here, capsys):
     assert cli.main(["chaos", "run", "-q", "--client", f"{sys.executable} dying.py", "--seed", "4", *SOME]) == 1
     assert "the client's last words on stderr: ConnectionResetError" in capsys.readouterr().out
     assert (here / ".reattach" / "chaos" / "4" / "rst-after-event-1.stderr").read_text().startswith("Traceback")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--junit", "nowhere/x.xml"], "--junit nowhere/x.xml: there is no folder nowhere"),
+        (["--junit", "."], "--junit . is a folder"),
+        (["--out", "file"], "file is a file"),
+        (["--out", "file/deeper"], "file is a file"),
+        ([], "chaos is a file"),
+    ],
+    ids=["junit", "junit-folder", "out", "out-deeper", "home"],
+)
+def test_what_could_not_be_saved_anywhere_is_64_before_anything_is_played(words, told, here, capsys, monkeypatch):
+    """An hour of playing is not lost at its end for a name that was wrong at its beginning."""
+    (here / "file").touch()
+    (here / ".reattach").mkdir()
+    if not words:
+        (here / ".reattach" / "chaos").touch()
+    monkeypatch.setattr("reattach_chaos.cases.command.theatre", None)
+    assert cli.main(["chaos", "run", "-q", *words]) == USAGE
+    assert told in capsys.readouterr().err
+
+
+def test_a_verdict_is_told_though_nothing_of_it_could_be_saved(here, capsys):
+    """With its exit code; then what could not be written, and why."""
+    folder = here / ".reattach" / "chaos" / "9"
+    (folder / "fin-after-terminal.json").mkdir(parents=True)
+    (folder / "index.html").mkdir()
+    words = ["chaos", "run", "-q", "--mutant", "after-end", "--only", "fin-after-terminal", "--seed", "9"]
+    assert cli.main([*words, "--backend", "embedded", "--junit", "junit.xml"]) == 1
+    told = capsys.readouterr()
+    assert told.out.startswith("INVALID: storm. Case fin-after-terminal: ")
+    assert "again:" not in told.out, "there is nothing to play again"
+    assert "case fin-after-terminal could not be written: " in told.err
+    assert "the page could not be written: " in told.err
+    assert "storm" in (here / "junit.xml").read_text(), "one loss is no reason for another"
