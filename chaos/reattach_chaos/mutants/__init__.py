@@ -1,6 +1,6 @@
 """The client mutants: a small right client, and thirteen that are wrong in one decision each. They prove the checkers.
 
-    python -m reattach_chaos.mutants end-of-stream          # a client under test, by the contract of the surface page, section 3
+    python -m reattach_chaos.mutants end-of-stream          # a client under test, by the contract of cases/README.md
 
 What each does wrong, and how a run of `reattach chaos` finds it, is told in the room's README.
 
