@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reattach_chaos.cases.command import Options
 
+_MOST_SEED = 2**63 - 1
+"""Half of what a saved schedule may hold: samples count on from it. Not imported from there, since this module is light."""
 _SEED, _JOBS_A_CPU, _MOST_JOBS, _TIMEOUT_S = 7, 4, 32, 30.0
 
 
@@ -69,7 +71,7 @@ def _add_run(commands: Any) -> None:
     )
     parser.add_argument("--kill", action="store_true", help="kill the client, too, after each event that it shows")
     parser.add_argument(
-        "--seed", type=int, default=_SEED, metavar="N", help="of all that is drawn (default: %(default)s)"
+        "--seed", type=_seed, default=_SEED, metavar="N", help="of all that is drawn (default: %(default)s)"
     )
     jobs = min(_MOST_JOBS, _JOBS_A_CPU * (os.cpu_count() or 1))
     parser.add_argument("--jobs", type=_count, default=jobs, metavar="N", help="cases at a time (default: %(default)s)")
@@ -131,6 +133,12 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 20 and int(text) <= _MOST_SEED):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {_MOST_SEED}")
+    return int(text)
+
+
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)
@@ -189,6 +197,7 @@ def _options(args: argparse.Namespace) -> Options:
     Raises:
         ValueError: Something named is not there; says which there are.
     """
+    from reattach_chaos.cases.address import objection_to_url
     from reattach_chaos.cases.command import Options
     from reattach_chaos.cases.exposures import EXPOSURES, Exposure
     from reattach_chaos.cases.sample import Wanted
@@ -207,8 +216,8 @@ def _options(args: argparse.Namespace) -> Options:
         raise ValueError(f"--mutant {wrong} is a server of ours: leave --target out")
     if args.client and args.mutant and not wrong:
         raise ValueError(f"--mutant {args.mutant} is a client: leave --client out")
-    if args.target and "://" not in args.target:
-        raise ValueError(f"--target {args.target}: an address such as http://127.0.0.1:8700 is needed")
+    if args.target and (why := objection_to_url(args.target)):
+        raise ValueError(f"--target {args.target}: {why}")
     script: dict[str, Any] | None = None
     if args.scenario and args.scenario not in READY and not args.target:
         script = json.loads(

@@ -23,7 +23,7 @@ from reattach_chaos.cases.batch import batch
 from reattach_chaos.cases.bytewise import every_byte
 from reattach_chaos.cases.errands import objection_to
 from reattach_chaos.cases.exposures import EXPOSURES
-from reattach_chaos.cases.folder import Folder, NoSuchCase, Saved, find, newest_page, of_seed, saved
+from reattach_chaos.cases.folder import Folder, NoSuchCase, Saved, find, newest_page, of_seed, read_all
 from reattach_chaos.cases.listing import as_facts, as_listing
 from reattach_chaos.cases.not_found import not_found
 from reattach_chaos.cases.player import Player
@@ -106,7 +106,9 @@ def shrink(word: str, options: Options) -> int:
 
 def listed(*, as_json: bool) -> int:
     """Show the saved cases, newest first."""
-    found = saved()
+    found, damaged = read_all()
+    for why in damaged:
+        _err(f"passed over: {why}")
     if as_json:
         for each in found:
             _out(json.dumps(as_facts(each)))

@@ -108,15 +108,21 @@ def of_seed(seed: int, home: Path = HOME) -> Folder:
 
 def saved(home: Path = HOME) -> list[Saved]:
     """Return all saved cases, the newest first; what is no schedule is passed over."""
+    return read_all(home)[0]
+
+
+def read_all(home: Path = HOME) -> tuple[list[Saved], list[str]]:
+    """Return all saved cases, the newest first, and of each file that was passed over why it is no schedule."""
     found: list[tuple[float, Saved]] = []
-    for path in (home / "chaos").glob("*/*.json"):
+    damaged: list[str] = []
+    for path in sorted((home / "chaos").glob("*/*.json")):
         if path.name == FACTS:
             continue
         try:
-            found.append((path.stat().st_mtime, Saved(path, loads(path.read_text("utf-8")))))
-        except (OSError, ValueError):
-            continue
-    return [each for _, each in sorted(found, key=lambda pair: (-pair[0], str(pair[1].path)))]
+            found.append((path.stat().st_mtime, Saved(path, loads(path.read_bytes()))))
+        except (OSError, ScheduleError) as error:
+            damaged.append(f"{path}: {error}")
+    return [each for _, each in sorted(found, key=lambda pair: (-pair[0], str(pair[1].path)))], damaged
 
 
 def find(word: str, home: Path = HOME) -> Saved:
@@ -126,9 +132,9 @@ def find(word: str, home: Path = HOME) -> Saved:
         NoSuchCase: None is meant, or more than one.
     """
     path = Path(word)
-    if path.is_file():
+    if _is_file(path):
         try:
-            return Saved(path, loads(path.read_text("utf-8")))
+            return Saved(path, loads(path.read_bytes()))
         except (OSError, ScheduleError) as error:
             raise NoSuchCase(f"{word}: {error}") from error
     known = saved(home)
@@ -141,6 +147,14 @@ def find(word: str, home: Path = HOME) -> Saved:
     if starting:
         raise NoSuchCase(f"{word!r} is the start of {len(starting)} cases: {', '.join(sorted(starting)[:5])}")
     raise NoSuchCase(f"there is no file and no saved case {word!r}; reattach chaos list names those there are")
+
+
+def _is_file(path: Path) -> bool:
+    """Whether it is one; what no file can be called is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long, or with a NUL
+        return False
 
 
 def newest_page(home: Path = HOME) -> Path | None:

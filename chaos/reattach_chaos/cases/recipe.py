@@ -1,14 +1,21 @@
 """What a case was played with, written into its schedule, and read from it again: the one place for both directions. Pure."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
+from reattach_chaos.cases.address import objection_to_url
+from reattach_chaos.cases.patience import objection_to_time
 from reattach_chaos.cases.simulated import SIMULATED
 from reattach_chaos.cases.terms import HEARTBEAT_MS
 from reattach_chaos.cases.theatre import Bill
+from reattach_chaos.mutants import KILLED_BY
 from reattach_chaos.schedules import Schedule, ScheduleError
+from reattach_chaos.schedules.document import shown
+from reattach_chaos.schedules.settings import RANGES
+from reattach_mockserver.mutants.registry import SERVER_MUTANTS
 from reattach_mockserver.scenarios.parse import loads_script
 
 SESSION = "session"
@@ -20,7 +27,13 @@ CLIENT_SETTINGS, SERVER_SETTINGS = (
     {"client", "mode", "on_gap"},
     {"target", "mutant", "scenario", "line_end", "heartbeat_ms"},
 )
-_WORDS = {"on_gap": ("raise", "snapshot", "continue"), "line_end": ("lf", "crlf")}
+_WORDS = {
+    "on_gap": ("raise", "snapshot", "continue"),
+    "line_end": ("lf", "crlf"),
+    "mode": ("follow", "start", SIMULATED),
+    "mutant": ("", *SERVER_MUTANTS),
+}
+_MUTANT = "mutant "
 
 
 def played_with(schedule: Schedule, client_name: str, bill: Bill, backend: str) -> Schedule:
@@ -52,31 +65,29 @@ def bill_of(schedule: Schedule, given: Bill) -> Bill:
         ScheduleError: It asks for what is not done on sockets: half an order obeyed would be another case.
     """
     client, server = schedule.client, schedule.server
+    if why := _wrong_word(client) or _wrong_word(server) or _wrong_value(client, server):
+        raise ScheduleError(f"case {schedule.id} cannot be played: {why}")
     if client.get("mode") == SIMULATED and not _on_sockets(given):
         return replace(given, simulated=True, seed=schedule.seed)
     for settings, known in ((client, CLIENT_SETTINGS), (server, SERVER_SETTINGS)):
         if unknown := sorted(settings.keys() - known):
             raise ScheduleError(f"case {schedule.id} cannot be played: there is no {', '.join(unknown)} on sockets")
-        for name in settings.keys() & _WORDS:
-            if settings[name] not in _WORDS[name]:
-                raise ScheduleError(f"case {schedule.id} cannot be played: {name} is one of {', '.join(_WORDS[name])}")
-    heartbeat_ms = server.get(HEARTBEAT, given.heartbeat_ms)
-    if not isinstance(heartbeat_ms, int | float) or heartbeat_ms <= 0:
-        raise ScheduleError(f"case {schedule.id} cannot be played: {HEARTBEAT} is a number above 0")
-    scenario, script = given.scenario or str(server.get("scenario", "")), given.script
+    if why := objection_to_time(schedule, given.timeout_s):
+        raise ScheduleError(f"case {schedule.id} cannot be played: {why}")
+    scenario, script = given.scenario or server.get("scenario", ""), given.script
     if not scenario and script is None:
         if not isinstance(schedule.scenario, str):
             script = schedule.scenario
             loads_script(json.dumps(script), f"the script of case {schedule.id}")
         elif schedule.scenario != SESSION:
             scenario = schedule.scenario
-    target = given.target or str(server.get("target", ""))
+    target = given.target or server.get("target", "")
     if target and script is not None:
         raise ScheduleError(
             f"case {schedule.id} cannot be played: it holds a script, and {target} is not ours to start"
         )
-    name = str(client.get("client", "reattach"))
-    mutant = name.removeprefix("mutant ") if name.startswith("mutant ") else ""
+    name = client.get("client", "reattach")
+    mutant = name.removeprefix(_MUTANT) if name.startswith(_MUTANT) else ""
     on_ours = schedule.versions.get(BACKEND) == "embedded" and given.backend == "auto" and not given.toxiproxy
     return replace(
         given,
@@ -85,12 +96,42 @@ def bill_of(schedule: Schedule, given: Bill) -> Bill:
         mutant=given.mutant or mutant,
         mode="start" if client.get("mode") == "start" else given.mode,
         target=target,
-        wrong=given.wrong or str(server.get("mutant", "")),
+        wrong=given.wrong or server.get("mutant", ""),
         scenario=scenario,
         script=script,
-        heartbeat_ms=float(heartbeat_ms),
+        heartbeat_ms=float(server.get(HEARTBEAT, given.heartbeat_ms)),
         seed=schedule.seed,
     )
+
+
+def _wrong_word(settings: Mapping[str, Any]) -> str:
+    """Return which of the settings that are one of some words is none of them, and which there are."""
+    for name in sorted(settings.keys() & _WORDS):
+        if settings[name] not in _WORDS[name]:
+            known = ", ".join(word for word in _WORDS[name] if word)
+            return f"{name} is one of {known}; not {shown(settings[name])}"
+    return ""
+
+
+def _wrong_value(client: Mapping[str, Any], server: Mapping[str, Any]) -> str:
+    """Return which of the other settings that are known is not what it may be."""
+    name, target = client.get("client", "reattach"), server.get("target", "")
+    for member, value in (("client", name), ("target", target), ("scenario", server.get("scenario", ""))):
+        if not isinstance(value, str) or "\0" in value:
+            return f"{member} is a text, not {shown(value)}"
+    if not name.strip():
+        return "client is reattach, a mutant or a command, not nothing"
+    if name.startswith(_MUTANT) and name.removeprefix(_MUTANT) not in KILLED_BY:
+        return f"client: {shown(name)} is none; there is {_MUTANT}{f', {_MUTANT}'.join(KILLED_BY)}"
+    if target and (why := objection_to_url(target)):
+        return f"target {shown(target)}: {why}"
+    least, most = RANGES[HEARTBEAT]
+    heartbeat_ms = server.get(HEARTBEAT, least)
+    # What we write is 1000.0: a whole number all the same.
+    whole = type(heartbeat_ms) is int or (type(heartbeat_ms) is float and heartbeat_ms.is_integer())
+    if not whole or not least <= heartbeat_ms <= most:
+        return f"{HEARTBEAT} is a whole number from {least} to {most}, not {shown(heartbeat_ms)}"
+    return ""
 
 
 def _on_sockets(given: Bill) -> bool:

@@ -49,7 +49,7 @@ def options_of(config: pytest.Config) -> Options:
             again=_again(config),
             full=config.getoption("--reattach-sample") == "full",
             backend=config.getoption("--reattach-backend"),
-            replay=loads(_schedule(Path(replay)).read_text(encoding="utf-8")) if replay else None,
+            replay=loads(_schedule(Path(replay)).read_bytes()) if replay else None,
             save=Path(config.getoption("--reattach-save")),
             target=read_target(Path(target)) if target else None,
         )

@@ -6,8 +6,9 @@ Start with `schedule.py` and `place.py`; `fits.py` says what makes sense where. 
 and imported alone.
 """
 
+from reattach_chaos.schedules.document import ScheduleError
 from reattach_chaos.schedules.fault import Fault
-from reattach_chaos.schedules.files import ScheduleError, dumps, from_json, loads, to_json
+from reattach_chaos.schedules.files import dumps, from_json, loads, to_json
 from reattach_chaos.schedules.fits import objection
 from reattach_chaos.schedules.full import bytewise, full
 from reattach_chaos.schedules.multiplicity import Multiplicity, multiplied

@@ -1,4 +1,4 @@
-"""The settings of faults: what generators write, the usual ones or drawn ones, and what holds where a schedule says nothing.
+"""The settings of faults: what generators write, what holds where a schedule says nothing, and what any number in one may be.
 
 Who does a fault asks `setting` alone, on sockets and in the simulation, so that a case means the same in both.
 """
@@ -29,6 +29,32 @@ _UNWRITTEN: dict[Fault, dict[str, Any]] = {
     Fault.STORE_FAILURE: {"reason": "full"},
 }
 """What holds beside `USUAL`, and is written by nobody."""
+
+DAY_MS = 86_400_000
+RANGES: dict[str, tuple[int, int]] = {
+    "seed": (0, 2**64 - 1),
+    "event": (1, 1_000_000),
+    "run": (1, 1_000),
+    "offset": (0, 2**40),
+    "width": (2, 4),
+    "nth": (1, 1_000),
+    "times": (1, 1_000),
+    "delay_ms": (0, DAY_MS),
+    "down_ms": (0, DAY_MS),
+    "lag_ms": (0, DAY_MS),
+    "retry_after_ms": (0, DAY_MS),
+    "sleep_ms": (0, DAY_MS),
+    "bytes": (1, 1_000_000),
+    "kb_per_s": (1, 1_000_000),
+    "status": (400, 599),
+    "events": (1, 1_000),
+    "keep": (0, 1_000),
+    "heartbeat_ms": (1, 3_600_000),
+}
+"""Member of a schedule → the least and the most that it may be, for all who read one.
+
+Times may be a day: the simulation's clock does not wait. Sockets do, and refuse what is longer than a client is given.
+"""
 
 
 def usual(fault: Fault) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -129,6 +130,19 @@ def test_a_schedule_is_played_with_the_scenario_that_it_names():
         ({"client": {"keep": "none"}}, "case no-fault cannot be played: there is no keep on sockets"),
         ({"client": {"on_gap": "wait"}}, "case no-fault cannot be played: on_gap is one of raise, snapshot, continue"),
         ({"scenario": "absent.yaml"}, "absent.yaml"),
+        ({"client": {"on_gap": ["raise"]}}, "on_gap is one of raise, snapshot, continue"),
+        ({"client": {"mode": "foo"}}, "mode is one of follow, start, simulated; not 'foo'"),
+        ({"client": {"mode": "simulated", "on_gap": "x"}}, "on_gap is one of raise, snapshot, continue"),
+        ({"client": {"client": 5}}, "client is a text, not 5"),
+        ({"client": {"client": " "}}, "client is reattach, a mutant or a command"),
+        ({"client": {"client": "mutant nope"}}, "'mutant nope' is none; there is mutant right, mutant deliver-first"),
+        ({"server": {"mutant": "nope"}}, "mutant is one of asks-for-days, "),
+        ({"server": {"target": "nonsense"}}, "target 'nonsense': an address such as"),
+        ({"server": {"scenario": {"steps": []}}}, "scenario is a text"),
+        *(
+            ({"server": {"heartbeat_ms": value}}, "heartbeat_ms is a whole number from 1 to 3600000")
+            for value in (True, 0, 0.1, 10**9, "200", None)
+        ),
     ],
 )
 def test_a_schedule_that_cannot_be_obeyed_is_64_and_says_why(rest, told, here, capsys):
@@ -138,6 +152,36 @@ def test_a_schedule_that_cannot_be_obeyed_is_64_and_says_why(rest, told, here, c
     assert told in capsys.readouterr().err
 
 
+LONG = {
+    "busy": faults(
+        Planned(
+            fault=Fault.BUSY, at=at(Place.AFTER_REQUEST), times=2, settings={"status": 503, "retry_after_ms": 20_000}
+        )
+    ),
+    "restart": faults(
+        Planned(fault=Fault.SERVER_RESTART, at=at(Place.AFTER_EVENT, 2), settings={"down_ms": 20_000}),
+        Planned(fault=Fault.SERVER_RESTART, at=at(Place.AFTER_EVENT, 3), settings={"down_ms": 20_000}),
+    ),
+    "latency": faults(Planned(fault=Fault.LATENCY, at=at(Place.CONNECTING), settings={"delay_ms": 40_000})),
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_a_plan_that_takes_longer_than_a_client_is_given_is_64(kind, here, capsys):
+    """It could only end in "hang", whatever the client did. With more time it is a case; in the simulation it always is."""
+    (here / "c.json").write_text(dumps(LONG[kind]))
+    assert cli.main(["chaos", "replay", "c.json"]) == USAGE
+    assert "the plan itself needs 40 s, a client is given 30: --client-timeout" in capsys.readouterr().err
+    assert bill_of(LONG[kind], Bill(timeout_s=60)).timeout_s == 60
+    assert bill_of(replace(LONG[kind], client={"mode": "simulated"}), Bill()).simulated
+
+
+def test_a_suspended_client_takes_no_time():
+    """Its clocks are turned on."""
+    day = Planned(fault=Fault.SUSPEND, at=at(Place.AFTER_EVENT, 2), settings={"sleep_ms": 86_400_000})
+    assert bill_of(faults(day), Bill()).timeout_s == 30
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -145,7 +189,21 @@ def test_a_schedule_that_cannot_be_obeyed_is_64_and_says_why(rest, told, here, c
         (["run", "--positions", "nowhere"], "--positions nowhere: there is connecting"),
         (["run", "--mutant", "none"], "--mutant none: there is none of that name"),
         (["run", "--target", "localhost"], "--target localhost: an address such as"),
+        *(
+            (["run", "--target", url], f"--target {url}: an address such as")
+            for url in (
+                "http://[::1",
+                "http://::1/",
+                "http://127.0.0.1:x/",
+                "http://127.0.0.1:99999",
+                "http://127.0.0.1:0",
+                "http:///v1",
+                "ftp://127.0.0.1",
+            )
+        ),
         (["run", "--scenario", "absent.yaml"], "absent.yaml"),
+        (["replay", "a" * 300], "there is no file and no saved case 'aaa"),
+        (["shrink", "a\0b"], "there is no file and no saved case 'a"),
         (["replay", "absent"], "there is no file and no saved case 'absent'"),
     ],
 )
@@ -156,7 +214,14 @@ def test_wrong_words_are_64_and_say_what_there_is(words, told, capsys):
 
 @pytest.mark.parametrize(
     "words",
-    [["run", "--jobs", "0"], ["run", "--client-timeout", "x"], []],
+    [
+        ["run", "--jobs", "0"],
+        ["run", "--client-timeout", "x"],
+        ["run", "--seed", "-5"],
+        ["run", "--seed", "9" * 30],
+        ["run", "--seed", "1.5"],
+        [],
+    ],
 )
 def test_words_that_no_command_has_are_64(words):
     """Argparse's own code is 2; ours is that of the surface page."""

@@ -60,7 +60,8 @@ class LogFaults:
         log = list(self._seen[run].values())
         if planned.fault is Fault.EXPIRE:
             self._expired.add(run)
-            first = await self._control.expire(run, log[-1].logged.sequence - keep + 1)
+            kept = max(log[0].logged.sequence, log[-1].logged.sequence - keep + 1)  # of a shorter log nothing expires
+            first = await self._control.expire(run, kept)
             self._recorder.record(Server(did="expired", until=first - 1, run=run, who="server"))
             return
         if run in self._expired:
