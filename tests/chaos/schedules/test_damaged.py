@@ -104,9 +104,9 @@ def test_a_damaged_file_among_the_saved_ones_is_passed_over_and_named(tmp_path, 
     for number, text in enumerate(texts):
         (folder / f"damaged-{number}.json").write_bytes(text)
     (folder / "x.json").write_text(schedule())
-    assert main(["chaos", "list"]) == 0
+    assert main(["chaos", "list", "--json"]) == 0
     out, err = capsys.readouterr()
-    assert [line.split()[0] for line in out.splitlines()] == ["x"]
+    assert [json.loads(line)["id"] for line in out.splitlines()] == ["x"]
     assert err.count("passed over: .reattach/chaos/7/damaged-") == len(err.splitlines()) == len(texts)
     for command in ("replay", "shrink"):
         assert main(["chaos", command, "nope"]) == 64
