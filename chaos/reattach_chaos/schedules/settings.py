@@ -41,8 +41,8 @@ RANGES: dict[str, tuple[int, int]] = {
     "times": (1, 1_000),
     "delay_ms": (0, DAY_MS),
     "down_ms": (0, DAY_MS),
-    "lag_ms": (0, DAY_MS),
-    "retry_after_ms": (0, DAY_MS),
+    "lag_ms": (0, 1_000),  # longer is not waited for in a process of ours
+    "retry_after_ms": (0, 60_000),  # a client may give up at one that is longer than its patience
     "sleep_ms": (0, DAY_MS),
     "bytes": (1, 1_000_000),
     "kb_per_s": (1, 1_000_000),
@@ -53,7 +53,7 @@ RANGES: dict[str, tuple[int, int]] = {
 }
 """Member of a schedule → the least and the most that it may be, for all who read one.
 
-Times may be a day: the simulation's clock does not wait. Sockets do, and refuse what is longer than a client is given.
+Other times may be a day: the simulation's clock does not wait. Sockets do, and refuse what is longer than a client is given.
 """
 
 
