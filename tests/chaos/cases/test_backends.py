@@ -61,6 +61,7 @@ def test_a_selection_of_the_quick_sample_is_valid_on_the_real_toxiproxy(real, ca
     assert verdict["cases"] == verdict["fired"] == verdict["valid"] >= 20
 
 
+@pytest.mark.slow
 def test_a_saved_case_says_the_same_on_the_other_backend(real, capsys):
     """What the embedded one found is about bytes: the real one finds it, and the replay says so."""
     words = ["chaos", "run", "-q", "--mutant", "after-end", "--only", "fin-after-terminal-of-run-3"]

@@ -47,6 +47,7 @@ class Relayed:
         )
         self.exchanges: list[list[bytes]] = []
         self.relays: list[asyncio.Server] = []
+        self.passing: list[asyncio.Task | None] = []  # a task that nobody holds may be collected before its end
 
     async def start(self, errand, step, attempt):
         there = int((self._straight or errand.url).rpartition(":")[2])
@@ -55,6 +56,7 @@ class Relayed:
         return await self._client.start(replace(errand, url=f"http://127.0.0.1:{here}"), step, attempt)
 
     async def _pass(self, there, reader, writer):
+        self.passing.append(asyncio.current_task())
         server_reader, server_writer = await asyncio.open_connection("127.0.0.1", there)
         last: list[bytes] = [b"", b"answered"]
 

@@ -30,6 +30,8 @@ NURSERY = "reattach_chaos.cases.processes.nursery"
 PATIENCE = 120.0
 FIN = Planned(fault=Fault.FIN, at=at(Place.AFTER_EVENT, 2))
 
+pytestmark = pytest.mark.slow
+
 
 def other(route="stream", nth=1):
     return Planned(fault=Fault.OTHER_INSTANCE, at=at(Place.CONNECTING), route=route, nth=nth)
