@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from reattach_chaos.checkers.attempts import Streak, streaks
 from reattach_chaos.checkers.reading import CLIENT
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
-from reattach_chaos.history import Case, Head, History, Request, Resume
+from reattach_chaos.history import Case, Head, History, Request, Resume, Surfaced
 
+OF_PERSONS = frozenset({"cancel", "list"})
+"""The requests that a client makes because somebody called it, and that only they repeat."""
 ENOUGH = 9
 """Attempts in a row from which growth can be told from chance."""
 RARE = 1e-6
@@ -77,7 +79,7 @@ def _chance(total: float, widths: Sequence[float]) -> float:
 def _too_early(history: History) -> Iterator[Invalid]:
     """Yield each request that came before the server's `Retry-After` for its kind and run was over.
 
-    A new process knows of no wish.
+    A new process knows of no wish. Who asks for a cancel or a list is a person: once they were told an error, they may ask again.
     """
     wishes: dict[tuple[str, str | None, int], Head] = {}
     for record in history:
@@ -86,6 +88,8 @@ def _too_early(history: History) -> Iterator[Invalid]:
         match record:
             case Head(retry_after_ms=float() | int()):
                 wishes[record.route, record.run, record.life] = record
+            case Surfaced(what="error"):
+                wishes = {key: head for key, head in wishes.items() if key[0] not in OF_PERSONS}
             case Request() if (record.route, record.run, record.life) in wishes:
                 head = wishes.pop((record.route, record.run, record.life))
                 wait = head.retry_after_ms or 0.0

@@ -2,7 +2,7 @@
 
 Passing are lost connections, stalls, refused connections, 408, 425, 429, 5xx, and other content twice. Permanent are 400, 403, 404,
 409, 410, a 401 that comes again with a new token, and other content (a login page) for the third time without an attach. A client
-that says nothing and leaves is I1's, if it lost something by it.
+that says nothing and leaves is I1's, if it lost something by it. A `Retry-After` beyond the budget is the budget's end.
 """
 
 from collections.abc import Iterator
@@ -52,12 +52,18 @@ def _gave_up(reading: Reading, showing: Showing) -> Iterator[Invalid]:
     error, budget = errors[0], history.case.give_up_ms
     good = _last_good(reading, showing, error)
     since = 0.0 if good is None else good.at_ms
-    if budget is not None and error.at_ms - since >= budget:
+    if budget is not None and max(error.at_ms, _wished_until(reading, showing, error)) - since >= budget:
         return
     fired = [each for each in history.of(CutFired) if each.n < error.n]
     words = "never" if budget is None else f"not before {budget:g} ms"
     sentence = f"the client gave up ({error.reason or 'error'}) {error.at_ms - since:g} ms after a good sign; {words}"
     yield Invalid(anomaly="gave up", sentence=sentence, witness=(*fired[-1:], error))
+
+
+def _wished_until(reading: Reading, showing: Showing, error: Surfaced) -> float:
+    """Return until when the last answer of the stream wished to be left alone: who has no time for that ends at once."""
+    heads = [each for each in reading.of(Head, showing) if each.route == "stream" and each.n < error.n]
+    return heads[-1].at_ms + (heads[-1].retry_after_ms or 0.0) if heads else 0.0
 
 
 def _last_good(reading: Reading, showing: Showing, before: Record) -> Record | None:

@@ -1,6 +1,6 @@
 """I14."""
 
-from chaos_history import asked, at, came, holds, killed, log, says, silent, wrong
+from chaos_history import asked, at, came, error, holds, killed, log, says, silent, wrong
 from reattach_chaos.checkers import bounded_rate
 from reattach_chaos.history import Connect, Head, Request
 
@@ -89,3 +89,12 @@ def test_a_wish_of_the_server_is_kept():
         "asked again 300 ms after the server wished for 500 ms",
         ["head", "request"],
     )
+
+
+def test_a_person_who_was_told_an_error_may_ask_again():
+    """For a cancel or a list; a stream and a status are the client's own to repeat."""
+    for route, verdict in (("cancel", silent), ("list", silent), ("status", wrong), ("stream", wrong)):
+        head, again = Head(route=route, status=503, retry_after_ms=500), at(400, Request(route=route))
+        assert verdict(says(bounded_rate, log(3), at(100, head), at(300, error()), again)), route
+    head = at(100, Head(route="cancel", status=503, retry_after_ms=500))
+    assert wrong(says(bounded_rate, log(3), head, at(400, Request(route="cancel")), at(401, error())))[0] == "storm"

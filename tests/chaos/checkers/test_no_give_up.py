@@ -59,6 +59,18 @@ def test_after_its_budget_a_client_may_end():
     assert holds(says(no_give_up, LOST, at(800, error()), give_up_ms=600.0))
 
 
+def test_a_wish_beyond_the_budget_is_its_end():
+    """Of the stream's last answer, counted from the last good sign; without a budget no wish is too long."""
+    busy = at(210, Head(route="stream", status=503, retry_after_ms=500.0))
+    assert holds(says(no_give_up, LOST, busy, at(211, error()), give_up_ms=600.0))
+    assert wrong(says(no_give_up, LOST, busy, at(211, error()), give_up_ms=700.0))[0] == "gave up"
+    assert wrong(says(no_give_up, LOST, busy, at(211, error())))[0] == "gave up"
+    again = at(212, Head(route="stream", status=503))
+    assert wrong(says(no_give_up, LOST, busy, again, at(213, error()), give_up_ms=600.0))[0] == "gave up"
+    status = at(210, Head(route="status", status=503, retry_after_ms=500.0))
+    assert wrong(says(no_give_up, LOST, status, at(211, error()), give_up_ms=600.0))[0] == "gave up"
+
+
 @pytest.mark.parametrize(
     "reason",
     [refused(404, "run_not_found"), Head(route="status", status=401), Store(did="failed"), Server(did="expired")],
