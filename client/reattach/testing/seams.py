@@ -4,7 +4,7 @@ Lives here so that the chaos kit and tests of an application need no room of the
 the seams' laws are in `runtime/clock.py`, `runtime/writer.py`, `stores/base.py` and `transports/base.py`.
 """
 
-from reattach.runtime.clock import Alarm
+from reattach.runtime.clock import Alarm, RealClock
 from reattach.runtime.writer import Done
 from reattach.stores.base import Busy, Holder, Lease, Refusal, Store, StoreFailed, StoreLocked, Write
 from reattach.transports.base import Batch, Request, Response, WireLost, WireOversize
@@ -19,6 +19,7 @@ __all__ = [
     "Holder",
     "Lease",
     "Oversize",
+    "RealClock",
     "Refusal",
     "Request",
     "Response",
