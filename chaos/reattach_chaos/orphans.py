@@ -1,13 +1,16 @@
-"""No process of ours outlives who forked it: `die_with`, called first by a child that is forked and not started.
+"""No process of ours outlives who began it: `at_stdins_end` for a child that was started, `die_with` for one that was forked.
 
-A started child ends with its stdin; a forked one has none that its parent's end would close, and may wait for what never comes.
-Linux only, as the nurseries are; elsewhere the child is on its own. It starts no thread, which a fork would not survive.
+A started child ends with its stdin; a forked one has none that its parent's end would close, and may wait for what never comes:
+it calls `die_with` first. Linux only, as the nurseries are; elsewhere the child is on its own. It starts no thread, which a fork
+would not survive.
 """
 
+import asyncio
 import ctypes
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -25,3 +28,15 @@ def die_with(parent: int) -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
     if os.getppid() != parent:
         os._exit(128 + signal.SIGKILL)
+
+
+def at_stdins_end(end: Callable[[], None]) -> None:
+    """Have the running loop call this once stdin has ended; what comes there before is not read as anything."""
+    loop, stdin = asyncio.get_running_loop(), sys.stdin.fileno()
+
+    def heard() -> None:
+        if not os.read(stdin, 1024):
+            loop.remove_reader(stdin)
+            end()
+
+    loop.add_reader(stdin, heard)

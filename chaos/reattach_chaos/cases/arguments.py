@@ -199,7 +199,7 @@ def _options(args: argparse.Namespace) -> Options:
     """
     from reattach_chaos.cases.address import objection_to_url
     from reattach_chaos.cases.command import Options
-    from reattach_chaos.cases.exposures import EXPOSURES, Exposure
+    from reattach_chaos.cases.exposures import chosen
     from reattach_chaos.cases.sample import Wanted
     from reattach_chaos.cases.theatre import Bill
     from reattach_chaos.mutants import KILLED_BY
@@ -224,11 +224,9 @@ def _options(args: argparse.Namespace) -> Options:
             dump_script(load_script(args.scenario))
         )  # a ScenarioError is a ValueError that names the place
     simulated = getattr(args, "sample", "") == "sim"
-    shown = EXPOSURES.get("" if wrong or args.chaos != "run" else args.mutant, Exposure(cases=()))
     others = ("sample", "faults", "positions", "only", "kill", "target", "scenario")
-    exposing = bool(shown.cases) and not any(getattr(args, flag) for flag in others)
-    if not exposing:  # other cases are named: whether a mutant starts its runs is its own all the same
-        shown = Exposure(cases=(), mode=shown.mode)
+    mutant = "" if wrong or args.chaos != "run" else args.mutant
+    shown = chosen(mutant, others=any(getattr(args, flag, None) for flag in others))
     for flag in ("client", "target", "mutant", "scenario", "toxiproxy", "kill") if simulated else ():
         if getattr(args, flag):
             raise ValueError(
@@ -254,8 +252,8 @@ def _options(args: argparse.Namespace) -> Options:
     if args.chaos != "run":
         return Options(bill=bill, quiet=quiet, as_json=as_json)
     wanted = Wanted(
-        sample="mutant" if exposing else args.sample or "quick",
-        mutant=args.mutant if exposing else "",
+        sample=args.sample or "quick",
+        mutant=mutant if shown.cases else "",
         seed=seed,
         faults=tuple(_known(Fault, "--faults", word) for word in args.faults),
         places=tuple(_known(Place, "--positions", word) for word in args.positions),

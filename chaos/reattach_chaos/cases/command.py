@@ -250,7 +250,7 @@ async def _smallest(case: Played, stage: Theatre, options: Options) -> Played:
 
 def _own_sample(options: Options) -> list[str]:
     """Say that only what shows a mutant is played, and how."""
-    if options.wanted.sample != "mutant":
+    if not options.wanted.mutant:
         return []
     words = EXPOSURES[options.wanted.mutant].words()
     special = f" ({words})" if words else ""
@@ -319,7 +319,7 @@ def _suite(
         target=_target(options.bill),
         client=stage.client.name,
         backend=stage.backend,
-        sample=options.wanted.sample,
+        sample="mutant" if options.wanted.mutant else options.wanted.sample,
         seed=options.bill.seed,
         seconds=seconds,
         began=began,

@@ -97,3 +97,14 @@ EXPOSURES: Mapping[str, Exposure] = {
     "two-appliers": Exposure(cases=_TWO, heartbeat_ms=1_000.0),
 }
 """Mutant → what shows it."""
+
+
+def chosen(mutant: str, *, others: bool) -> Exposure:
+    """Return what is played with a client; where other cases are named, of a mutant's no more than its mode.
+
+    Args:
+        mutant: A mutant's name; any other client has nothing of its own.
+        others: Other cases, or another server, are named.
+    """
+    found = EXPOSURES.get(mutant, Exposure(cases=()))
+    return Exposure(cases=(), mode=found.mode) if others else found

@@ -15,7 +15,7 @@ def not_found(bill: Bill, wanted: Wanted) -> list[str]:
     """
     if bill.mutant:  # a wrong server beside it is there to show the client
         law = KILLED_BY.get(bill.mutant)
-        if not law or wanted.sample == "mutant":
+        if not law or wanted.mutant:
             return [] if not law else [f"The mutant {bill.mutant} was not found."]
         return [
             f"The mutant {bill.mutant} was not found by these cases; --mutant {bill.mutant} alone plays what shows it."

@@ -23,7 +23,7 @@ from reattach_chaos.schedules.fault import SILENCES
 from reattach_chaos.schedules.quick import before
 from reattach_chaos.schedules.schedule import ROUTES
 
-SampleName: TypeAlias = Literal["quick", "full", "soak", "sim", "mutant"]
+SampleName: TypeAlias = Literal["quick", "full", "soak", "sim"]
 SOAK_CASES = 500
 MOST_DRAWN = 4_000
 """Schedules are drawn until so many can be played, or so many were looked at."""
@@ -41,13 +41,13 @@ class Wanted:
     """What was asked for.
 
     Attributes:
-        sample: Which sample; "mutant": what shows the one of `mutant`.
+        sample: Which sample.
         seed: Of what is drawn.
         faults: Only cases of these; empty: all. What only makes another fault's place, does not count: see `_means`.
         places: Only cases with a fault at one of these; empty: all.
         only: Only these ids, or their starts; empty: all.
         kill: Whether clients are killed, too.
-        mutant: A client mutant's name, for its own sample.
+        mutant: A client mutant's name: what shows that one is played instead of the sample.
     """
 
     sample: SampleName = "quick"
@@ -120,6 +120,9 @@ def choose(
 
 def _drawn(wanted: Wanted, session: Session, client: Client, scenario: str) -> Iterator[Schedule]:
     shape = session.shape
+    if wanted.mutant:
+        yield from EXPOSURES[wanted.mutant].schedules(wanted.seed, scenario)
+        return
     match wanted.sample:
         case "quick":
             yield from quick(shape, seed=wanted.seed, scenario=scenario)
@@ -133,8 +136,6 @@ def _drawn(wanted: Wanted, session: Session, client: Client, scenario: str) -> I
         case "soak":
             for schedule in islice(soak(wanted.seed, shape, scenario=scenario), MOST_DRAWN):
                 yield replace(schedule, faults=_bounded(schedule))
-        case "mutant":
-            yield from EXPOSURES[wanted.mutant].schedules(wanted.seed, scenario)
         case "sim":
             yield from islice(sim(wanted.seed), SIM_CASES)
     if wanted.kill and wanted.sample != "soak":

@@ -8,13 +8,13 @@ them, and `reattach serve` leaves it at what is good for the internet. It ends o
 import argparse
 import asyncio
 import json
-import os
 import signal
 import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+from reattach_chaos.orphans import at_stdins_end
 from reattach_mockserver.app import create_app
 from reattach_mockserver.host import bind, host, url_of
 from reattach_mockserver.logs.sqlite import SqliteLog
@@ -51,21 +51,14 @@ def main() -> int:
 
 
 async def _serve(settings: Settings, listener: socket.socket) -> None:
-    loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
-    stdin = sys.stdin.fileno()
-
-    def heard() -> None:
-        if not os.read(stdin, 1024):
-            loop.remove_reader(stdin)
-            stop.set()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
 
     def ready() -> None:
         sys.stdout.write(json.dumps({"kind": "serving", "url": url_of(listener)}) + "\n")
         sys.stdout.flush()
 
-    loop.add_reader(stdin, heard)
+    at_stdins_end(stop.set)
     await host(create_app(settings), listener, stop, ready)
 
 

@@ -147,7 +147,7 @@ def test_other_cases_are_played_where_they_are_named(words, monkeypatch):
     monkeypatch.setattr(command, "run", lambda options: told.append(options) or 0)
     for name in ("new-key", "swallow-gap", "hasty"):
         assert cli.main(["chaos", "run", "--mutant", name, *words]) == 0
-    assert [each.wanted.sample for each in told] == ["quick"] * 3
+    assert [(each.wanted.sample, each.wanted.mutant) for each in told] == [("quick", "")] * 3
     assert [each.bill.mode for each in told] == ["start", "follow", "follow"]
     assert {(each.bill.wrong, each.bill.heartbeat_ms, each.bill.timeout_s) for each in told} == {("", 200.0, 30.0)}
 
@@ -158,4 +158,4 @@ def test_a_mode_and_a_time_that_are_named_go_before_those_of_the_mutant(monkeypa
     monkeypatch.setattr(command, "run", lambda options: told.append(options) or 0)
     words = ["--client-mode", "follow", "--client-timeout", "9"]
     assert cli.main(["chaos", "run", "--mutant", "new-key", *words]) == 0
-    assert (told[0].wanted.sample, told[0].bill.mode, told[0].bill.timeout_s) == ("mutant", "follow", 9.0)
+    assert (told[0].wanted.mutant, told[0].bill.mode, told[0].bill.timeout_s) == ("new-key", "follow", 9.0)

@@ -91,19 +91,19 @@ def test_a_mutant_that_is_not_there_is_a_wrong_argument(capsys):
 
 
 @pytest.mark.parametrize(
-    ("bill", "sample", "told"),
+    ("bill", "shown", "told"),
     [
-        (Bill(wrong="takes-garbage"), "quick", ["was not found: no client under test sends what is no cursor."]),
-        (Bill(wrong="beats-with-ids"), "quick", ["was not found by these cases: it ", " I1 finds it "]),
-        (Bill(mutant="by-text"), "quick", ["by-text was not found by these cases; --mutant by-text alone plays"]),
-        (Bill(mutant="by-text"), "mutant", ["The mutant by-text was not found."]),
-        (Bill(mutant="right"), "quick", []),
-        (Bill(), "quick", []),
+        (Bill(wrong="takes-garbage"), "", ["was not found: no client under test sends what is no cursor."]),
+        (Bill(wrong="beats-with-ids"), "", ["was not found by these cases: it ", " I1 finds it "]),
+        (Bill(mutant="by-text"), "", ["by-text was not found by these cases; --mutant by-text alone plays"]),
+        (Bill(mutant="by-text"), "by-text", ["The mutant by-text was not found."]),
+        (Bill(mutant="right"), "", []),
+        (Bill(), "", []),
     ],
 )
-def test_a_mutant_that_was_not_found_is_told_with_the_reason(bill, sample, told):
+def test_a_mutant_that_was_not_found_is_told_with_the_reason(bill, shown, told):
     """VALID of what is wrong on purpose would be read as: we find nothing."""
-    said = not_found(bill, Wanted(sample=sample))
+    said = not_found(bill, Wanted(mutant=shown))
     assert len(said) == bool(told)
     assert all(words in said[0] for words in told)
 

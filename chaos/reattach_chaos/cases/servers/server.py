@@ -11,7 +11,6 @@ that a nursery bore, with that.
 import argparse
 import asyncio
 import json
-import os
 import signal
 import socket
 import sys
@@ -19,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reattach_chaos.cases.servers.server_steps import Step, Steps
+from reattach_chaos.orphans import at_stdins_end
 from reattach_mockserver.admin.app import AdminApplication
 from reattach_mockserver.app import Application, create_app
 from reattach_mockserver.bearer import Caller, Tokens, digest
@@ -92,14 +92,7 @@ async def _number(app: Application, run: str) -> int:
 async def _serve(
     app: Application, listener: socket.socket, beside: socket.socket, stop: asyncio.Event, *, born: bool
 ) -> None:
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
-    stdin = sys.stdin.fileno()
-
-    def heard() -> None:
-        if not os.read(stdin, 1024):
-            loop.remove_reader(stdin)
-            stop.set()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
 
     def ready() -> None:
         told = {"kind": "serving", "url": url_of(listener), "admin_url": url_of(beside)}
@@ -107,7 +100,7 @@ async def _serve(
         sys.stdout.flush()
 
     if not born:
-        loop.add_reader(stdin, heard)
+        at_stdins_end(stop.set)
     await host(app, listener, stop, ready, admin=Admin(AdminApplication(app), beside))
 
 
