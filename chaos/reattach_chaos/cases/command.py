@@ -33,12 +33,13 @@ from reattach_chaos.cases.results import NowhereToSave, Results
 from reattach_chaos.cases.sample import Wanted, choose
 from reattach_chaos.cases.second_opinion import second_opinion
 from reattach_chaos.cases.servers.control import ServerTrouble
+from reattach_chaos.cases.telling import case_line, err, out, tell, tell_shrunk
 from reattach_chaos.cases.theatre import Bill, Theatre, theatre
-from reattach_chaos.checkers import EXIT_CODES, NOTHING_PLAYED, Coverage, RunVerdict, Tally, coverage
+from reattach_chaos.checkers import NOTHING_PLAYED, Coverage, RunVerdict, Tally, coverage
 from reattach_chaos.demo.child import ChildFailed
 from reattach_chaos.history import Delivered, Exited, History
-from reattach_chaos.report import Played, Suite, as_text, last_line
-from reattach_chaos.schedules import Schedule, ScheduleError, Shrinking, dumps, to_json
+from reattach_chaos.report import Played, Suite, last_line
+from reattach_chaos.schedules import Schedule, ScheduleError, Shrinking, dumps
 from reattach_chaos.toxiproxy.control import ToxiproxyError
 from reattach_mockserver.scenarios.errors import ScenarioError
 
@@ -108,12 +109,12 @@ def listed(*, as_json: bool) -> int:
     """Show the saved cases, newest first."""
     found, damaged = read_all()
     for why in damaged:
-        _err(f"passed over: {why}")
+        err(f"passed over: {why}")
     if as_json:
         for each in found:
-            _out(json.dumps(as_facts(each)))
+            out(json.dumps(as_facts(each)))
     else:
-        _out(as_listing(found) or "no case is saved here; reattach chaos run saves those that are not valid")
+        out(as_listing(found) or "no case is saved here; reattach chaos run saves those that are not valid")
     return 0
 
 
@@ -121,11 +122,11 @@ def report(*, show: bool, as_json: bool = False) -> int:
     """Name the newest page, and open it where that is wanted."""
     page = newest_page()
     if page is None:
-        _err("there is no page here; reattach chaos run writes one")
+        err("there is no page here; reattach chaos run writes one")
         return NOT_KNOWN
-    _out(json.dumps({"kind": "page", "page": str(page)}) if as_json else str(page))
+    out(json.dumps({"kind": "page", "page": str(page)}) if as_json else str(page))
     if show and not webbrowser.open(page.absolute().as_uri()):
-        _err("no browser could be opened")
+        err("no browser could be opened")
         return NOT_KNOWN
     return 0
 
@@ -155,7 +156,7 @@ async def _run(options: Options) -> int:
                 return None
             progress.played(case)
             if options.as_json:
-                _out(json.dumps(_case_line(case)))
+                out(json.dumps(case_line(case)))
             if word != "valid":
                 case = results.save(case)
                 kept[word] += 1
@@ -177,9 +178,9 @@ async def _run(options: Options) -> int:
         suite = _suite(
             tuple(played), tally.coverage(), options, stage, progress.seconds, began, len(told) - kept["idle"], notes
         )
-    _tell(suite, results.report(suite), options)
+    tell(suite, results.report(suite), as_json=options.as_json)
     for each in results.lost():
-        _err(f"reattach chaos: {each}")
+        err(f"reattach chaos: {each}")
     return suite.verdict.exit_code
 
 
@@ -211,7 +212,7 @@ async def _replay(found: Saved, word: str, options: Options) -> int:
         notes = [told] if (told := second_opinion(found, seen, case, stage.backend)) else []
         suite = _suite((case,), coverage([case.history]), options, stage, time.monotonic() - begun, began, 1, notes)
         suite = replace(suite, again=_again(word) if case.verdict.word != "valid" else "")
-    _tell(suite, "", options)
+    tell(suite, "", as_json=options.as_json)
     return suite.verdict.exit_code
 
 
@@ -221,14 +222,14 @@ async def _shrink(found: Saved, options: Options) -> int:
         _check(found.schedule, stage, options)
         case = await stage.player.play(played_with(found.schedule, stage.client.name, options.bill, stage.backend))
         if not case.verdict.broken:
-            return _tell_shrunk(case, f"it does not fail any more: {case.verdict.sentence()}", options)
+            return tell_shrunk(case, f"it does not fail any more: {case.verdict.sentence()}", as_json=options.as_json)
         smallest = await _smallest(case, stage, options)
     results = Results(Folder(found.path.parent))
     kept = results.save(smallest)
     again = f"again: {_again(kept.file)}" if kept.file else "that is its schedule: it is nowhere else"
-    code = _tell_shrunk(kept, f"{kept.verdict.sentence()}\n{dumps(kept.schedule)}{again}", options)
+    code = tell_shrunk(kept, f"{kept.verdict.sentence()}\n{dumps(kept.schedule)}{again}", as_json=options.as_json)
     for each in results.lost():
-        _err(f"reattach chaos: {each}")
+        err(f"reattach chaos: {each}")
     return code
 
 
@@ -241,7 +242,7 @@ async def _smallest(case: Played, stage: Theatre, options: Options) -> Played:
     for schedule in islice(playable, SHRINK_TRIES):
         tried = await stage.player.play(schedule)
         if not options.quiet:
-            _err(f"{tried.verdict.word:8} {schedule.id}")
+            err(f"{tried.verdict.word:8} {schedule.id}")
         if law in tried.verdict.broken:
             smallest = tried
             search.failed(schedule)
@@ -267,18 +268,6 @@ def _came_to_nothing(case: Played) -> bool:
         return False
     missed = verdict.fired < verdict.planned or NOTHING_PLAYED in verdict.unknown
     return missed and all(reason.startswith(("inconclusive", NOTHING_PLAYED)) for reason in verdict.unknown)
-
-
-def _tell_shrunk(case: Played, text: str, options: Options) -> int:
-    """Say what was found, with `--json` as a line of stdout; return the exit code."""
-    code = EXIT_CODES[case.verdict.word]
-    if not options.as_json:
-        _out(text)
-        return code
-    _err(text)
-    facts = {"kind": "shrunk", "schedule": to_json(case.schedule), "file": case.file, "exit": code}
-    _out(json.dumps({**_case_line(case), **facts}))
-    return code
 
 
 def _objection(schedule: Schedule, stage: Theatre, options: Options) -> str:
@@ -340,59 +329,20 @@ def _again(word: str) -> str:
     return f"reattach chaos replay {shlex.quote(word)}"
 
 
-def _case_line(case: Played) -> dict[str, Any]:
-    verdict = case.verdict
-    return {
-        "kind": "case",
-        "id": case.id,
-        "verdict": verdict.word,
-        "sentence": verdict.sentence(),
-        "planned": verdict.planned,
-        "fired": verdict.fired,
-    }
-
-
-def _tell(suite: Suite, page: str, options: Options) -> None:
-    text = as_text(suite, page)
-    if not options.as_json:
-        _out(text)
-        for note in suite.notes:
-            _err(note)
-        return
-    _err(text)
-    verdict = suite.verdict
-    facts = {
-        "kind": "verdict",
-        "verdict": verdict.word,
-        "sentence": verdict.sentence(),
-        "cases": len(suite.played),
-        "fired": suite.all_fired(),
-        **{word: verdict.count(word) for word in ("valid", "invalid", "unknown")},
-        "seed": suite.seed,
-        "backend": suite.backend,
-        "seconds": round(suite.seconds, 1),
-        "page": page,
-        "again": suite.again,
-        "notes": list(suite.notes),
-        "exit": verdict.exit_code,
-    }
-    _out(json.dumps(facts))
-
-
 def _guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Do it; say what stopped it."""
     try:
         return asyncio.run(_until_term(work()))
     except KeyboardInterrupt:
-        _err("reattach chaos: interrupted, everything that it had started is ended")
+        err("reattach chaos: interrupted, everything that it had started is ended")
         return INTERRUPTED
     except asyncio.CancelledError:
         return TERMINATED
     except (NoSuchCase, NowhereToSave, ScheduleError, ScenarioError) as error:
-        _err(f"reattach chaos: {error}")
+        err(f"reattach chaos: {error}")
         return USAGE
     except (ChildFailed, ServerTrouble, ToxiproxyError, OSError) as error:
-        _err(f"UNKNOWN. Nothing could be played: {error}")
+        err(f"UNKNOWN. Nothing could be played: {error}")
         return NOT_KNOWN
 
 
@@ -401,13 +351,3 @@ async def _until_term(work: Coroutine[Any, Any, T]) -> T:
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     return await work
-
-
-def _out(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-def _err(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
