@@ -40,6 +40,8 @@ from reattach.core.moves import (
 from reattach.core.state import State
 from reattach.core.table import Row, collector
 
+_OF_CURSORS = (Why.EPOCH, Why.EXPIRED, Why.AHEAD, Why.CURSOR)
+
 ROWS: list[Row] = []
 row = collector(ROWS)
 
@@ -105,9 +107,19 @@ def opened_at_the_earliest(s: State, given: Opened, fx: Effects) -> State:
 
 @row(Refused, "resyncing")
 def refused_at_the_earliest(s: State, given: Refused, fx: Effects) -> State:
-    """Likewise for a boundary that could not be had by attaching."""
+    """Likewise for a boundary that could not be had by attaching.
+
+    A server that calls its own oldest event gone may do so once, from a replica that lags; again, and no wait mends it.
+    """
     fx.append(Close())
-    return _denied(stop(s, fx, *ON_CONNECTION), fx, given.refusal)
+    s = stop(s, fx, *ON_CONNECTION)
+    if given.refusal.why in _OF_CURSORS:
+        if s.foreign:
+            return finish(
+                s, fx, failure=Failure("gap_unfillable", "the oldest event is refused", given.refusal, s.cause)
+            )
+        s = s._replace(foreign=1)
+    return _denied(s, fx, given.refusal)
 
 
 @row(Declined, "resyncing")

@@ -180,8 +180,9 @@ def _rejected(failure: Failure, place: Place, refusal: Refusal, facts: errors.Fa
                 **facts,
             )
         case _:
+            told = "" if refusal.status is None else f" ({_told(refusal)})"
             return errors.GapUnfillable(
-                f"run {run!r}: {place.server} does not send what comes after {cursor}, also when asked again. "
+                f"run {run!r}: {place.server} does not send what comes after {cursor}, also when asked again{told}. "
                 "The journal is unchanged.",
                 gap=gap,
                 hint=go_on,

@@ -503,6 +503,10 @@ def refused_at_the_earliest(table: Table) -> None:
     talk = resyncing(table, on_gap="continue").tell(m.Refused(Refusal(Why.BUSY, retry_after=70.0)))
     assert (talk.kinds, talk.mode, talk.window("resync")) == (["Close"], "resyncing", (70.0, 71.0))
     assert talk.tell(m.Elapsed("resync"), m.Refused(Refusal(Why.NOT_FOUND))).failure == "not_found"
+    gone = m.Refused(Refusal(Why.EXPIRED, status=410))
+    talk = resyncing(table, on_gap="continue").tell(gone)
+    assert (talk.kinds, talk.mode) == (["Close"], "resyncing"), "a replica may lag"
+    assert talk.tell(m.Elapsed("resync"), gone).failure == "gap_unfillable", "what is kept is refused, and stays so"
 
 
 @script
