@@ -1,8 +1,8 @@
 """I5, exclusive resume: after `resume(c)` comes first the successor of c, then its successor, and nothing up to c is shown.
 
-Four ways to break it. The server sends something else, first or later on the same connection, though a client may mask it. It
-takes a cursor of a log that was replaced for one of the new log. The client shows again what came although it had asked to be past
-it. The client asks after what it never showed, so it never comes.
+Five ways to break it. The server sends something else, first or later on the same connection, though a client may mask it. It
+takes a cursor of a log that was replaced for one of the new log. It says of the oldest event that it keeps that it is gone. The
+client shows again what came although it had asked to be past it. The client asks after what it never showed, so it never comes.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,9 @@ from reattach_chaos.checkers.reading import Reading, Showing, read
 from reattach_chaos.checkers.repeats import repeats
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
 from reattach_chaos.checkers.sent import wrong_steps
-from reattach_chaos.history import CutFired, History, Received, Resume, Server
+from reattach_chaos.history import CutFired, History, Received, Resume, ResumeRejected, Server
+
+EARLIEST, GONE = "earliest", 410
 
 
 def check(history: History) -> Ruling:
@@ -34,6 +36,7 @@ def check(history: History) -> Ruling:
     found += [wrong for showing in reading.showings() for wrong in _wrong_start(reading, showing)]
     found += [wrong for showing in reading.showings() for wrong in _of_another_log(reading, showing)]
     found += [wrong for showing in reading.showings() for wrong in wrong_steps(reading, showing)]
+    found += [wrong for showing in reading.showings() for wrong in _oldest_refused(reading, showing)]
     return ruled(found, sum(attach.after is not None for attach in history.of(Resume)))
 
 
@@ -78,6 +81,18 @@ def _of_another_log(reading: Reading, showing: Showing) -> Iterator[Invalid]:
             sentence = f"{asked_after}, the server sent {log.name(place)} of the new one"
             yield Invalid(anomaly="silent gap", sentence=sentence, witness=(attach, record))
             del asked[record.conn]
+
+
+def _oldest_refused(reading: Reading, showing: Showing) -> Iterator[Invalid]:
+    """Yield each attach at the oldest event kept that was answered as if it were an old cursor; whatever is kept, that is there."""
+    refused = {answer.conn: answer for answer in reading.of(ResumeRejected, showing) if answer.status == GONE}
+    for attach in reading.of(Resume, showing):
+        answer = refused.get(attach.conn)
+        if attach.after == EARLIEST and answer is not None and answer.n > attach.n:
+            sentence = (
+                f"asked for the oldest event that it keeps, the server answered {answer.status} {answer.code}".rstrip()
+            )
+            yield Invalid(anomaly="lost", sentence=sentence, witness=(attach, answer))
 
 
 def next_alive(alive: list[bool], place: int) -> int | None:

@@ -1,8 +1,9 @@
 """I15, no give-up: what passes never ends the watch before its budget; what is permanent is not tried for ever.
 
 Passing are lost connections, stalls, refused connections, 408, 425, 429, 5xx, and other content twice. Permanent are 400, 403, 404,
-409, 410, a 401 that comes again with a new token, and other content (a login page) for the third time without an attach. A client
-that says nothing and leaves is I1's, if it lost something by it. A `Retry-After` beyond the budget is the budget's end.
+409, 410, a 401 that comes again with a new token, and other content (a login page) for the third time without an attach, where a
+fault put it there: a server that answers so of itself has ended the watch. A client that says nothing and leaves is I1's, if it
+lost something by it. A `Retry-After` beyond the budget is the budget's end.
 """
 
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ from reattach_chaos.history import (
 )
 
 STREAM = "text/event-stream"
+PAGES = ("wrong-type",)
 FOREIGN = 3
 """So many streams in a row that are something else are for a person (the surface's RemoteProtocolError)."""
 
@@ -86,7 +88,9 @@ def _permanent(reading: Reading, showing: Showing, error: Surfaced) -> bool:
 
 
 def _another_protocol(reading: Reading, showing: Showing, error: Surfaced) -> bool:
-    """Whether what answered the last attaches was not the protocol's."""
+    """Whether what answered the last attaches was not the protocol's, by a fault."""
+    if not any(cut.fault in PAGES and cut.n < error.n for cut in reading.history.of(CutFired)):
+        return False
     row = 0
     told: list[Head | ResumeOk] = [*reading.of(Head, showing), *reading.of(ResumeOk, showing)]
     for record in sorted(told, key=lambda each: each.n):

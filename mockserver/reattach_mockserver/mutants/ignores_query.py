@@ -11,7 +11,7 @@ class IgnoresQuery(WrongServer):
     id = "ignores-query"
     words = "reads a cursor in Last-Event-ID, and none in the address"
     breaks = ("RS-69",)
-    found_by, anomaly = ("I13",), "hang"
+    found_by, anomaly = ("I5",), "lost"
 
     async def asked(self, scope: Scope) -> Scope:
         """Take the parameter out of the address."""

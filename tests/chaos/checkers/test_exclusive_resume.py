@@ -1,8 +1,10 @@
 """I5."""
 
+from dataclasses import replace
+
 from chaos_history import asked, came, committed, cut, exited, finished, holds, log, says, shown, silent, wrong
 from reattach_chaos.checkers import exclusive_resume
-from reattach_chaos.history import Received, Resume, Server
+from reattach_chaos.history import Received, Resume, ResumeRejected, Server
 
 
 def test_the_successor_comes_first():
@@ -64,6 +66,21 @@ def test_a_cursor_of_a_log_that_was_replaced_is_of_no_other_log():
     assert holds(says(exclusive_resume, before, came(3, conn=2, epoch="e2")))
     anew = [asked(2, conn=2), asked(None, conn=2)]
     assert holds(says(exclusive_resume, log(2, settles=None), new_log, anew, came(1, conn=2, epoch="e2")))
+
+
+def test_the_oldest_event_that_is_kept_is_there():
+    """A server that calls it gone reads no cursor there; of an old cursor, a busy server, another connection that says nothing."""
+    gone = ResumeRejected(status=410, code="cursor_expired", conn=2)
+    oldest = [asked(1), came(2), replace(asked(None, conn=2), after="earliest")]
+    assert wrong(says(exclusive_resume, log(3), oldest, gone)) == (
+        "lost",
+        "asked for the oldest event that it keeps, the server answered 410 cursor_expired",
+        ["resume", "resume.rejected"],
+    )
+    assert holds(says(exclusive_resume, log(3), oldest, replace(gone, status=503, code="")))
+    assert holds(says(exclusive_resume, log(3), oldest, replace(gone, conn=3)))
+    assert holds(says(exclusive_resume, log(3), asked(1, conn=2), gone))
+    assert holds(says(exclusive_resume, log(3), asked(1, conn=2), gone, oldest)), "the answer to what was asked before"
 
 
 def test_what_the_client_asked_past_and_never_showed_is_lost():

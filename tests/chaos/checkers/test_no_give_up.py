@@ -101,12 +101,20 @@ def test_what_is_another_protocol_three_times_in_a_row_is_for_a_person():
     """A login page: twice may pass, and an attach in between begins anew."""
     page = Head(route="stream", status=200, media="text/html")
     events = Head(route="stream", status=200, media="text/event-stream")
-    assert holds(says(no_give_up, LOST, page, page, page, at(300, error())))
-    assert wrong(says(no_give_up, LOST, page, page, at(300, error())))[0] == "gave up"
-    assert wrong(says(no_give_up, LOST, page, page, events, streams(), page, at(300, error())))[0] == "gave up"
-    assert wrong(says(no_give_up, LOST, page, page, at(300, error()), page))[0] == "gave up"
+    put = [LOST, cut("wrong-type")]
+    assert holds(says(no_give_up, put, page, page, page, at(300, error())))
+    assert wrong(says(no_give_up, put, page, page, at(300, error())))[0] == "gave up"
+    assert wrong(says(no_give_up, put, page, page, events, streams(), page, at(300, error())))[0] == "gave up"
+    assert wrong(says(no_give_up, put, page, page, at(300, error()), page))[0] == "gave up"
     status = Head(route="status", status=200, media="text/html")
-    assert wrong(says(no_give_up, LOST, page, page, status, at(300, error())))[0] == "gave up"
+    assert wrong(says(no_give_up, put, page, page, status, at(300, error())))[0] == "gave up"
+
+
+def test_a_server_that_sends_pages_of_itself_has_ended_the_watch():
+    """No fault of ours put them there."""
+    page = Head(route="stream", status=200, media="text/html")
+    assert wrong(says(no_give_up, LOST, page, page, page, at(300, error())))[0] == "gave up"
+    assert wrong(says(no_give_up, LOST, page, page, page, at(300, error()), cut("wrong-type")))[0] == "gave up"
 
 
 def test_an_end_a_gap_or_a_silent_exit_is_not_giving_up():
