@@ -224,8 +224,8 @@ def _options(args: argparse.Namespace) -> Options:
             dump_script(load_script(args.scenario))
         )  # a ScenarioError is a ValueError that names the place
     simulated = getattr(args, "sample", "") == "sim"
-    others = ("sample", "faults", "positions", "only", "kill", "target", "scenario")
-    mutant = "" if wrong or args.chaos != "run" else args.mutant
+    others = ("sample", "faults", "positions", "only", "kill", "client", "target", "scenario")
+    mutant = args.mutant if args.chaos == "run" else ""
     shown = chosen(mutant, others=any(getattr(args, flag, None) for flag in others))
     for flag in ("client", "target", "mutant", "scenario", "toxiproxy", "kill") if simulated else ():
         if getattr(args, flag):

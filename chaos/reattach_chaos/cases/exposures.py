@@ -1,7 +1,8 @@
-"""`EXPOSURES`: what shows each of the client mutants: a few cases, and what else it takes. Nothing here says what will be found.
+"""`EXPOSURES`: what shows each mutant, client or server: a few cases, and what else it takes. Nothing here says what will be found.
 
 A mutant is wrong in one decision, and few cases ask for it: a whole sample would be right but for one or two, or have none
 that asks. So `reattach chaos run --mutant ID` plays these, unless other cases are named. The laws judge them as all others.
+Servers that no client under test can show are not here: the registry of the servers says why.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from reattach_chaos.cases.client import Mode
 from reattach_chaos.cases.terms import HEARTBEAT_MS
 from reattach_chaos.schedules import Fault, Place, Planned, Schedule, at
+from reattach_mockserver.mutants.registry import SERVER_MUTANTS
 
 SKIPPING = "skips-one"
 """The server that leaves out an event: the only way to see what a client makes of a hole."""
@@ -23,7 +25,8 @@ class Exposure:
         cases: The faults of each case.
         mode: Whether it starts its runs itself.
         scenario: A ready scenario in place of the default session; "" for that.
-        wrong: A wrong server's name in place of ours; "" for none. What it does is known, and the client is judged.
+        wrong: For a wrong client, a wrong server's name in place of ours; "" for none. What that does is known, and the client
+            is judged.
         timeout_s: For a case's client; None: the usual time.
         heartbeat_ms: What the server keeps; longer where a client's haste is to be told from a machine's slowness.
     """
@@ -79,9 +82,24 @@ _HALF = tuple((Planned(fault=Fault.FIN, at=at(Place.BEFORE_BLANK_LINE, event)),)
 _ENDED = tuple((_behind(Fault.EARLY_END, event),) for event in (2, 6))
 _LOST_CREATE = ((Planned(fault=Fault.FIN, at=at(Place.AFTER_REQUEST), route="create"),),)
 _TWO = (_second(2), _second(1, run=2))
+_SILENT = (_behind(Fault.STALL, 3),)
+"""A silence, not a FIN: who is cut off at once may have committed nothing, and asks for all again, which no server does wrong."""
+_SILENT_TWICE = tuple(
+    tuple(_behind(Fault.STALL, event) for event in events)
+    for events in ((3,), (4,), (5,), (6,), (7,), (3, 5), (4, 6), (5, 7), (3, 5, 7))
+)
+_SILENT_LATER = Exposure(cases=((_behind(Fault.STALL, 2),),), scenario="silence")
+"""What only shows while a run goes on: the stream comes back while the run says nothing yet."""
+_EXPIRED = Exposure(cases=((_expired(2, 1, 2)[0], _behind(Fault.STALL, 2)),))
+_REPLACED = Planned(fault=Fault.NEW_EPOCH, at=at(Place.AFTER_EVENT, 3), settings={"keep": 7})
+_NO_ANSWER = tuple(
+    (Planned(fault=Fault.FIN, at=at(place), route=route),)
+    for route in ("status", "answer")
+    for place in (Place.IN_REQUEST_HEAD, Place.AFTER_REQUEST)
+)
 _NOTHING_BUT_200 = ((Planned(fault=Fault.EMPTY, at=at(Place.AFTER_REQUEST), times=16),),)
 
-EXPOSURES: Mapping[str, Exposure] = {
+_CLIENTS = {
     "deliver-first": Exposure(cases=_CUT),
     "half-event": Exposure(cases=_HALF),
     "from-received": Exposure(cases=_CUT),
@@ -96,15 +114,42 @@ EXPOSURES: Mapping[str, Exposure] = {
     "swallow-gap": Exposure(cases=_CUT, wrong=SKIPPING),
     "two-appliers": Exposure(cases=_TWO, heartbeat_ms=1_000.0),
 }
+
+_SERVERS = {
+    "beats-with-ids": _SILENT_LATER,
+    "ends-when-left": _SILENT_LATER,
+    "forgets-key-at-end": Exposure(cases=_LOST_CREATE),
+    "forgets-with-events": _EXPIRED,
+    "goes-back": Exposure(cases=_NO_ANSWER),  # it goes back every other time
+    "hides-failure": Exposure(cases=((_behind(Fault.STALL, 3, run=3),),)),
+    "ignores-key": Exposure(cases=_LOST_CREATE),
+    "ignores-query": _EXPIRED,
+    "jumps-over-expired": _EXPIRED,
+    "loses-at-page-edge": Exposure(cases=(_SILENT,), scenario="demo"),
+    "loses-at-seam": _SILENT_LATER,
+    "refuses-all-alike": _EXPIRED,
+    "repeats-at-seam": _SILENT_LATER,
+    "serves-old-epoch": Exposure(cases=((_REPLACED, *_SILENT),)),
+    "status-stands-still": Exposure(
+        cases=_SILENT_TWICE
+    ),  # believed only where a status is there before the stream asked for beside it
+}
+"""What shows a server, where that is not one silence in the session."""
+
+EXPOSURES: Mapping[str, Exposure] = {
+    **{name: Exposure(cases=(_SILENT,)) for name, wrong in SERVER_MUTANTS.items() if not wrong.unseen},
+    **_SERVERS,
+    **_CLIENTS,
+}
 """Mutant → what shows it."""
 
 
 def chosen(mutant: str, *, others: bool) -> Exposure:
-    """Return what is played with a client; where other cases are named, of a mutant's no more than its mode.
+    """Return what is played with a mutant; where other cases are named, of its own no more than its mode.
 
     Args:
-        mutant: A mutant's name; any other client has nothing of its own.
-        others: Other cases, or another server, are named.
+        mutant: A mutant's name; what is not in the table has nothing of its own.
+        others: Other cases, another client or another server are named.
     """
     found = EXPOSURES.get(mutant, Exposure(cases=()))
     return Exposure(cases=(), mode=found.mode) if others else found
