@@ -10,6 +10,7 @@ import pytest
 
 from reattach_chaos.plugin.target import Target, TargetError, read_target
 from reattach_chaos.schedules import Schedule, ScheduleError, loads
+from reattach_chaos.schedules.settings import RANGES
 from reattach_chaos.toxiproxy.control.backends import BackendName
 
 
@@ -40,12 +41,15 @@ def options_of(config: pytest.Config) -> Options:
     """Return the options.
 
     Raises:
-        pytest.UsageError: A file does not hold what it should.
+        pytest.UsageError: A number is out of range, or a file does not hold what it should.
     """
     replay, target = config.getoption("--reattach-replay"), config.getoption("--reattach-target")
+    seed, (least, most) = config.getoption("--reattach-seed"), RANGES["seed"]
+    if not least <= seed <= most:
+        raise pytest.UsageError(f"--reattach-seed {seed}: a number from {least} to {most}")
     try:
         return Options(
-            seed=config.getoption("--reattach-seed"),
+            seed=seed,
             again=_again(config),
             full=config.getoption("--reattach-sample") == "full",
             backend=config.getoption("--reattach-backend"),

@@ -103,5 +103,7 @@ def test_the_right_server_is_right_wherever_a_wrong_one_is_found():
         shown = [EXPOSURES[name] for name in SEEN if EXPOSURES[name].scenario == scenario]
         cases = {case.id: case for each in shown for case in each.schedules(0, scenario or SESSION)}
         for case in played(*cases.values(), scenario=scenario).values():
-            missed = case.verdict.fired < case.verdict.planned  # of two silences the second may find nothing left to come
+            missed = (
+                case.verdict.fired < case.verdict.planned
+            )  # of two silences the second may find nothing left to come
             assert case.verdict.word == ("unknown" if missed else "valid"), case.verdict.sentence()

@@ -138,6 +138,12 @@ def test_it(reattach_chaos):
             marks=pytest.mark.slow,
         ),
         ("reattach_cuts\ndef test_it(reattach_chaos): pass", ("--reattach-target", "mine.toml"), "mine.toml: 'adress' is unknown"),
+        pytest.param(
+            "reattach_cuts\ndef test_it(reattach_chaos): pass",
+            ("--reattach-seed", "-1"),
+            "--reattach-seed -1: a number from 0 to ",
+            marks=pytest.mark.slow,
+        ),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_said_before_any_test(
