@@ -108,11 +108,13 @@ def _known(reading: Reading, showing: Showing) -> list[bool]:
 
 
 def _ended_before(reading: Reading, showing: Showing, first: int, began: int) -> bool:
-    """Whether a client had the end of a log, showed it, and asked for no more, when another log began at this place."""
+    """Whether a client showed the end of a log, and asked for no stream once another log had begun at this place.
+
+    What a stream that it had before still brings is the old log's, to its end.
+    """
     if any(record.n > began for record in reading.of(Resume, showing)):
         return False
-    ends = [place for place in range(first) if showing.log.events[place].settles and place in showing.first]
-    return any(came.whole and came.n < began for place in ends for came in reading.came(showing, place))
+    return any(showing.log.events[place].settles and place in showing.first for place in range(first))
 
 
 def _asked_past(reading: Reading, showing: Showing, place: int) -> Resume | None:
