@@ -84,7 +84,7 @@ _LOST_CREATE = ((Planned(fault=Fault.FIN, at=at(Place.AFTER_REQUEST), route="cre
 _TWO = (_second(2), _second(1, run=2))
 _SILENT = (_behind(Fault.STALL, 3),)
 """A silence, not a FIN: who is cut off at once may have committed nothing, and asks for all again, which no server does wrong."""
-_SILENT_TWICE = tuple(
+_SILENCES = tuple(
     tuple(_behind(Fault.STALL, event) for event in events)
     for events in ((3,), (4,), (5,), (6,), (7,), (3, 5), (4, 6), (5, 7), (3, 5, 7))
 )
@@ -120,7 +120,7 @@ _SERVERS = {
     "ends-when-left": _SILENT_LATER,
     "forgets-key-at-end": Exposure(cases=_LOST_CREATE),
     "forgets-with-events": _EXPIRED,
-    "goes-back": Exposure(cases=_NO_ANSWER),  # it goes back every other time
+    "goes-back": Exposure(cases=_NO_ANSWER),  # it does so every other time
     "hides-failure": Exposure(cases=((_behind(Fault.STALL, 3, run=3),),)),
     "ignores-key": Exposure(cases=_LOST_CREATE),
     "ignores-query": _EXPIRED,
@@ -131,8 +131,8 @@ _SERVERS = {
     "repeats-at-seam": _SILENT_LATER,
     "serves-old-epoch": Exposure(cases=((_REPLACED, *_SILENT),)),
     "status-stands-still": Exposure(
-        cases=_SILENT_TWICE
-    ),  # believed only where a status is there before the stream asked for beside it
+        cases=_SILENCES
+    ),  # seen where a status is there before the stream asked for beside it
 }
 """What shows a server, where that is not one silence in the session."""
 
