@@ -1,11 +1,12 @@
 """I18, honest gap: after an expiry or a new epoch the application is told, with what is missing; never a silent restart.
 
-Three ways to break it: a refused cursor, and then events without a word; events of another epoch, without a word; a gap whose
-number of missing events is not the log's.
+Three ways to break it: a refused cursor, and then events without a word, though others are missing between; events of another
+epoch, without a word; a gap whose number of missing events is not the log's.
 """
 
 from collections.abc import Iterator
 
+from reattach_chaos.checkers.exclusive_resume import next_alive
 from reattach_chaos.checkers.losses import is_gap, losses
 from reattach_chaos.checkers.reading import Reading, Showing, read
 from reattach_chaos.checkers.ruling import Invalid, Ruling, ruled
@@ -37,8 +38,9 @@ def _silent(reading: Reading, showing: Showing) -> Iterator[Invalid]:
         if place is None:
             continue
         came = reading.came(showing, place)
+        follows = place == next_alive(showing.log.alive, -1 if before is None else before)
         for refusal, again in breaks:
-            fresh = not came or came[0].n > again.n
+            fresh = not follows and (not came or came[0].n > again.n)
             if again.n < record.n and fresh and not any(refusal.n < each.n < record.n for each in told):
                 sentence = (
                     f"after {refusal.status} {refusal.code} {showing.log.name(place)} was shown, and no gap was told"

@@ -50,6 +50,15 @@ def test_a_cursor_that_is_taken_after_all_is_no_gap():
     assert silent(says(honest_gap, log(2), busy, shown(2), END))
 
 
+def test_where_nothing_is_missing_nothing_need_be_told():
+    """What was refused was asked before the rest was on disk; what was shown then goes on without a hole."""
+    early = [came(1, 2), asked(None), refused(), shown(1, 2), asked(2, conn=2), streams(2), came(3, 4, conn=2)]
+    assert holds(says(honest_gap, log(4), early, shown(3, 4), END))
+    assert wrong(says(honest_gap, log(4), early, shown(4), END))[0] == "silent gap"
+    first = [asked(None), refused(), asked(1, conn=2), streams(2), came(1, conn=2)]
+    assert holds(says(honest_gap, log(1), first, shown(1), END))
+
+
 def test_what_had_come_before_the_refusal_may_still_be_shown():
     """It is from the journal; what was shown before, too."""
     history = [came(1, 2), shown(1), asked(2), refused(), asked(None, conn=2), streams(2), shown(9, 2), gap(), END]
