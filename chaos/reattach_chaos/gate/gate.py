@@ -9,9 +9,9 @@ wire come to it by `perform`, while the gate holds. Never here: how a fault is d
 """
 
 import asyncio
-import contextlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -24,9 +24,9 @@ from reattach_chaos.gate.offsets import Boundary
 from reattach_chaos.gate.routes import NATIVE, Dialect
 from reattach_chaos.gate.tap import Tap
 from reattach_chaos.history import CutMissed, CutPlanned, Other, Recorder
+from reattach_chaos.listener import HOST, Listener
 from reattach_chaos.schedules import Planned, Schedule, Shape
 
-HOST = "127.0.0.1"
 CLIENT = "client"
 
 
@@ -79,9 +79,8 @@ class Gate:
             self.boundaries if notes else None,
             self._prefixes,
         )
-        self._servers: dict[str, asyncio.Server] = {}
+        self._doors: dict[str, Listener] = {}
         self._urls: dict[str, str] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
         self._count = 0
         self._reopening: asyncio.Task[None] | None = None
         self.life = 1
@@ -118,14 +117,14 @@ class Gate:
 
     async def open(self, who: str) -> str:
         """Open a further door, for a subscriber whom no fault concerns; return its url."""
-        await self._listen(who, 0)
+        self._listen(who)
         return self._urls[who]
 
     async def __aenter__(self) -> Self:
         """Open the client's door."""
         for cut in self._cuts.all:
             self._recorder.record(self._told(cut))
-        await self._listen(CLIENT, 0)
+        self._listen(CLIENT)
         address = await self._actuator.open(self._urls[CLIENT].removeprefix("http://"), self._cuts.next_end())
         self._urls[CLIENT] = f"http://{address}"
         return self
@@ -135,48 +134,34 @@ class Gate:
     ) -> None:
         """Close every door and connection; say which faults were never done."""
         await self._actuator.close()
-        for server in self._servers.values():
-            server.close()
-        tasks = {*self._tasks, *filter(None, [self._reopening])}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._reopening is not None:
+            self._reopening.cancel()
+            await asyncio.wait([self._reopening])
+        for door in self._doors.values():
+            await door.close()
         for cut in self.unfired:
             if cut.number in self._cuts.missed:
                 continue  # said already, and why
             self._recorder.record(CutMissed(cut=cut.number, reason="its place was never reached"))
 
-    async def _listen(self, who: str, port: int) -> None:
-        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await self._serve(who, reader, writer)
-
-        server = await asyncio.start_server(accept, HOST, port, limit=READ_BYTES)
-        self._servers[who] = server
-        self._urls.setdefault(who, f"http://{HOST}:{server.sockets[0].getsockname()[1]}")
+    def _listen(self, who: str) -> None:
+        self._doors[who] = door = Listener(partial(self._serve, who), limit=READ_BYTES)
+        door.open()
+        self._urls[who] = f"http://{HOST}:{door.port}"
 
     async def _serve(self, who: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._count += 1
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         tap = Tap(self._recorder, self._setting.dialect, who, self.life if who == CLIENT else 1, self._count)
-        try:
-            # The gate's end cancels us; asyncio would log a connection's cancelled task as a fault.
-            with contextlib.suppress(asyncio.CancelledError):
-                await serve(self._setting, tap, (reader, writer), planned=who == CLIENT)
-        finally:
-            self._tasks.discard(task)
+        await serve(self._setting, tap, (reader, writer), planned=who == CLIENT)
 
     def _shut(self, seconds: float) -> None:
         """Close the client's port, and open it again after so many seconds."""
-        server = self._servers[CLIENT]
-        port = server.sockets[0].getsockname()[1]
-        server.close()
-        self._reopening = asyncio.create_task(self._reopen(port, seconds))
+        self._doors[CLIENT].shut()
+        self._reopening = asyncio.create_task(self._reopen(seconds))
 
-    async def _reopen(self, port: int, seconds: float) -> None:
+    async def _reopen(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
-        await self._listen(CLIENT, port)
+        self._doors[CLIENT].open()
 
     def _told(self, cut: Cut) -> CutPlanned:
         planned = cut.planned

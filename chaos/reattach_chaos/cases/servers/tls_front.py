@@ -12,7 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-HOST = "127.0.0.1"
+from reattach_chaos.listener import Listener
+
 KNOWN = Path(__file__).parent / "certificates" / "known.pem"
 """The certificate of `localhost`, with its key; a client trusts it that is told so."""
 ELSEWHERE = KNOWN.with_name("elsewhere.pem")
@@ -30,17 +31,13 @@ class TlsFront:
 
     def __init__(self, host: str, port: int) -> None:
         self._behind = (host, port)
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
         self.wrong = 0
         """So many connections to come are shown the other certificate."""
 
     @property
     def port(self) -> int:
         """Where it listens."""
-        assert self._server is not None
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
+        return self._listener.port
 
     async def __aenter__(self) -> Self:
         """Listen."""
@@ -52,38 +49,26 @@ class TlsFront:
                 connection.context = wrong
 
         right.sni_callback = named
-        self._server = await asyncio.start_server(self._serve, HOST, 0, ssl=right)
+        self._listener = Listener(self._serve, tls=right)
+        self._listener.open()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close everything."""
-        assert self._server is not None
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._listener.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         try:
             inside = await asyncio.open_connection(*self._behind)
         except OSError:
-            writer.transport.abort()
-            self._tasks.discard(task)
             return
         try:
-            with contextlib.suppress(
-                asyncio.CancelledError
-            ):  # asyncio would log a connection's cancelled task as a fault
-                await asyncio.gather(_relay(reader, inside[1]), _relay(inside[0], writer))
+            await asyncio.gather(_relay(reader, inside[1]), _relay(inside[0], writer))
         finally:
             inside[1].transport.abort()
             writer.transport.abort()
-            self._tasks.discard(task)
 
 
 async def _relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
