@@ -4,7 +4,7 @@ from html import escape
 
 from reattach_chaos.history import Record
 from reattach_chaos.report.rows import fault_words, place_words, row
-from reattach_chaos.report.timeline import LANES, Block, Step, Timeline
+from reattach_chaos.report.timeline import LANES, Block, Timeline
 
 _WIDTH, _LEFT, _RIGHT = 1000, 76, 984
 _BLOCK, _BLOCK_ROWS = 22, 4
@@ -24,7 +24,7 @@ def drawing(timeline: Timeline, words: str) -> str:
         *(_wait(since, until, x) for since, until in timeline.waits[:_MARKS]),
         *(_block(number, block, x) for number, block in enumerate(timeline.blocks[:_MARKS])),
         _axis(timeline, x),
-        *(_lane(lane, timeline.lanes[lane], timeline.events, x) for lane in reversed(LANES)),
+        *(_lane(lane, timeline, x) for lane in reversed(LANES)),
         *(
             f'<path class="tick" tabindex="0" d="M{x(each.at_ms):.1f} {_TICKS_TOP}v9">{_title(_told(each))}</path>'
             for each in timeline.ticks[:_MARKS]
@@ -76,7 +76,8 @@ def _axis(timeline: Timeline, x: _Scale) -> str:
     return "".join(lines)
 
 
-def _lane(lane: str, steps: list[Step], events: int, x: _Scale) -> str:
+def _lane(lane: str, timeline: Timeline, x: _Scale) -> str:
+    steps, events = timeline.lanes[lane], timeline.events
     if not steps:
         return ""
     first = steps[0]
@@ -90,7 +91,7 @@ def _lane(lane: str, steps: list[Step], events: int, x: _Scale) -> str:
             for step in steps
         )
     style = f'class="lane {lane}" fill="none" stroke-dasharray="{_DASHES[lane]}"'
-    return f'<path {style} d="{"".join(path)}">{_title(lane)}</path>{marks}'
+    return f'<path {style} d="{"".join(path)}">{_title(timeline.word(lane))}</path>{marks}'
 
 
 def _cut(at: float, words: str, around: str) -> str:

@@ -104,9 +104,7 @@ def _timeline(played: Played) -> Iterator[str]:
         f"{drawn.events} events in the log. The table below says the same."
     )
     yield f'<div class="wide">{drawing(drawn, words)}</div>'
-    keys = "".join(
-        f'<span class="{lane}"><i></i>{"the server&#39;s log" if lane == "log" else lane}</span>' for lane in LANES
-    )
+    keys = "".join(f'<span class="{lane}"><i></i>{escape(drawn.word(lane))}</span>' for lane in LANES)
     yield f'<p class="key soft">{keys}<span>⚡ fault fired</span><span>grey: waiting</span></p>'
     yield from _history(played.history)
 

@@ -51,7 +51,7 @@ class Block:
 
 @dataclass(slots=True)
 class Timeline:
-    """Everything that is drawn of a case. Times in ms since the case began."""
+    """Everything that is drawn of a case. Times in ms since the case began. `confirms`: the client tells what it has applied."""
 
     end_ms: float = 0.0
     events: int = 0
@@ -60,6 +60,13 @@ class Timeline:
     cuts: list[CutFired] = field(default_factory=list)
     waits: list[tuple[float, float]] = field(default_factory=list)
     ticks: list[Record] = field(default_factory=list)
+    confirms: bool = True
+
+    def word(self, lane: str) -> str:
+        """Return a lane's name, for a person: a client that confirms nothing has shown what stands in the lane `applied`."""
+        if lane == "log":
+            return "the server's log"
+        return "shown" if lane == "applied" and not self.confirms else lane
 
 
 def timeline(history: History) -> Timeline:
@@ -67,7 +74,7 @@ def timeline(history: History) -> Timeline:
     found = Timeline()
     places = _places(history)
     found.events = max((place for place in places.values()), default=0)
-    shown = "applied" if not history.of(Applied) else None
+    found.confirms = bool(history.of(Applied))
     open_blocks: dict[int, Block] = {}
     for record in history:
         found.end_ms = max(found.end_ms, record.at_ms)
@@ -87,8 +94,8 @@ def timeline(history: History) -> Timeline:
                 _step(found, "committed", record, places)
             case Applied():
                 _step(found, "applied", record, places)
-            case Delivered() if shown is not None:
-                _step(found, shown, record, places)
+            case Delivered() if not found.confirms:
+                _step(found, "applied", record, places)
             case Logged(by="control"):
                 _step(found, "log", record, places)
             case CutFired():

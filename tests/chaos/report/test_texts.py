@@ -4,6 +4,7 @@ import json
 from xml.etree import ElementTree
 
 import chaos_report
+from reattach_chaos.history import Applied, History
 from reattach_chaos.report import as_json, as_junit, as_text
 from reattach_chaos.report.matrix import matrix
 from reattach_chaos.report.timeline import timeline
@@ -78,6 +79,9 @@ def test_a_repeat_is_a_step_that_does_not_rise():
     """As a hole is one of two: the lanes are places in the server's log."""
     drawn = timeline(chaos_report.doubled().history)
     assert [step.place for step in drawn.lanes["applied"]] == [1, 2, 3, 4, 4, 5, 6]
+    assert drawn.word("applied") == "shown", "it confirms nothing"
+    confirming = timeline(History([*chaos_report.doubled().history, Applied(id="evt_1")]))
+    assert confirming.word("applied") == "applied"
     assert [(block.conn, block.asked, block.ended) for block in drawn.blocks] == [
         (1, "from the beginning", "rst by gate"),
         (2, "after e1.3", "fin by server"),
