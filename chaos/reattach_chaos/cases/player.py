@@ -55,7 +55,9 @@ from reattach_chaos.schedules import Fault, Planned, Schedule
 from reattach_chaos.toxiproxy.control import ToxiproxyError
 
 TRIES = 3
-"""So often a case is played whose faults did not all come: a race on the way to a place is nobody's fault, and proves nothing."""
+"""So often a case is played whose faults did not all come, or that had trouble: a race on the way to a place, a port that somebody
+took, are nobody's fault, and prove nothing.
+"""
 OF_PROCESS = frozenset({Fault.KILL, Fault.STORE_FAILURE, Fault.SUSPEND, Fault.SECOND_CLIENT, Fault.NO_ROUTE})
 """What is done to a client's process, or needs it made in a way of its own; in all other cases ours may be another case's, too."""
 STDERR_BYTES = 8_192
@@ -128,10 +130,13 @@ class Player:
         self._number = 0  # the server's last run that is known; those of a case that begins now are later
 
     async def play(self, schedule: Schedule) -> Played:
-        """Play a case, again where it proved nothing; never raises but where it is cancelled."""
+        """Play a case, again where it proved nothing; never raises but where it is cancelled.
+
+        What is broken beside a trouble of ours may be so by the trouble.
+        """
         for _ in range(TRIES - 1):
             case = await self._once(schedule)
-            if case.verdict.word != "unknown":
+            if case.verdict.word != "unknown" and not case.verdict.trouble:
                 return case
         return await self._once(schedule)
 

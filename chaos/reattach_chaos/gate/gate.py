@@ -161,7 +161,10 @@ class Gate:
 
     async def _reopen(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
-        self._doors[CLIENT].open()
+        try:
+            self._doors[CLIENT].open()
+        except OSError as error:
+            self._recorder.record(Other(name="trouble", facts={"message": f"the client's port was taken: {error}"}))
 
     def _told(self, cut: Cut) -> CutPlanned:
         planned = cut.planned

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from chaos_cases import faults, played
-from reattach_chaos.cases.player import Player
+from reattach_chaos.cases.player import TRIES, Player
 from reattach_chaos.cases.theatre import Bill, theatre
-from reattach_chaos.history import Counts, Created, CutFired, Delivered, Died, Finished, Logged, Request
+from reattach_chaos.checkers import CaseVerdict, Invalid
+from reattach_chaos.history import Counts, Created, CutFired, Delivered, Died, Finished, History, Logged, Request
+from reattach_chaos.report import Played
 from reattach_chaos.schedules import Fault, Place, Planned, at
 from reattach_chaos.toxiproxy.control import InfrastructureError
 
@@ -102,3 +104,28 @@ def test_a_case_whose_toxiproxy_fails_is_unknown_and_says_why():
     verdict = asyncio.run(play()).verdict
     assert (verdict.word, verdict.case) == ("unknown", CUT.id)
     assert "the proxy is gone" in verdict.sentence()
+
+
+LOST = CaseVerdict(case=CUT.id, rulings={"I1": Invalid(anomaly="lost", sentence="event 1 was never shown", witness=())})
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "word"),
+    [
+        ([replace(LOST, trouble="the port was taken"), CaseVerdict(case=CUT.id)], "valid"),
+        ([replace(LOST, trouble="the port was taken"), LOST], "invalid"),
+        ([replace(LOST, trouble="not HTTP")] * TRIES, "invalid"),
+        ([LOST], "invalid"),
+        ([CaseVerdict(case=CUT.id, trouble="the proxy is gone"), CaseVerdict(case=CUT.id)], "valid"),
+    ],
+)
+def test_what_is_broken_beside_a_trouble_is_played_again(verdicts, word):
+    """The client may have hung because our proxy did; what comes again, or without a trouble, is its own."""
+    left = list(verdicts)
+
+    class Scripted(Player):
+        async def _once(self, schedule, notes=None):
+            return Played(schedule=schedule, history=History([]), verdict=left.pop(0))
+
+    assert asyncio.run(Scripted(None).play(CUT)).verdict.word == word
+    assert not left

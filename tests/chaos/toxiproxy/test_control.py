@@ -13,6 +13,7 @@ import pytest
 import toxiproxy as library
 
 from reattach_chaos.toxiproxy.control import Declined, InfrastructureError, Toxiproxy, ToxiproxyError, Unsafe
+from reattach_chaos.toxiproxy.control import toxiproxy as room
 from reattach_chaos.toxiproxy.control.backends import PROGRAM, VARIABLE
 from reattach_chaos.toxiproxy.control.consumer import Consumer
 from reattach_chaos.toxiproxy.control.control import check
@@ -151,8 +152,9 @@ def test_the_safe_procedure_is_kept(monkeypatch):
                 proxy.refuse()
                 proxy.close()
     made = [body for method, target, body in calls if (method, target) == ("POST", "/proxies")]
-    assert [(each["name"], each["listen"]) for each in made] == [(name, "127.0.0.1:0") for name in names]
-    assert len(set(names)) == 2
+    assert [each["name"] for each in made] == names
+    assert len(set(names)) == len({each["listen"] for each in made}) == 2
+    assert all(each["listen"].startswith("127.0.0.1:") for each in made)
     assert len(toxics) == 3, "one for the first, two for the second"
     assert not {"/reset", "/populate"} & {target for _, target, _ in calls}
     begins = [index for index, call in enumerate(calls) if call[0] == "--"]
@@ -334,3 +336,14 @@ def test_a_call_has_its_limit_whatever_the_library_passes():
         for call in (consumer.get, consumer.post, consumer.delete, lambda path: consumer.patch(path, {})):
             with pytest.raises(InfrastructureError, match="not answered"):
                 call("/x")
+
+
+def test_where_the_chosen_port_is_taken_the_system_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the moment between; another refusal is told."""
+    with socket.create_server(("127.0.0.1", 0)) as taken, Toxiproxy("embedded") as here:
+        monkeypatch.setattr(room, "free_port", lambda: taken.getsockname()[1])
+        proxy = here.proxy("127.0.0.1:9")
+        assert not proxy.address.endswith(f":{taken.getsockname()[1]}")
+        monkeypatch.setattr(room, "free_port", lambda: 99_999)
+        with pytest.raises(Declined):
+            here.proxy("127.0.0.1:9")

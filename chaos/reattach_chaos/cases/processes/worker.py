@@ -30,15 +30,20 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.write(json.dumps({"kind": "listening"}) + "\n")
         sys.stdout.flush()
         usual = 0
-        while not usual or threading.active_count() <= usual:
+        while True:
             connection, _ = listener.accept()
             with connection:
                 order = read_order(connection)
-                if order is not None:
-                    code = _be(connection, order)
-                    connection.sendall(f"\n{EXITED}{code}\n".encode())
-            usual = usual or threading.active_count()  # the library keeps one for all that a process follows
-    return 0
+                if order is None:
+                    continue
+                code = _be(connection, order)
+                usual = usual or threading.active_count()  # the library keeps one for all that a process follows
+                goes = threading.active_count() > usual
+                if goes:
+                    listener.close()  # before the end is told: who comes then is refused, and is given another process
+                connection.sendall(f"\n{EXITED}{code}\n".encode())
+            if goes:
+                return 0
 
 
 def _be(connection: socket.socket, order: dict[str, Any]) -> int:

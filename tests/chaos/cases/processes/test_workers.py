@@ -27,6 +27,7 @@ def nursery(tmp_path_factory):
         [sys.executable, "-m", "reattach_chaos.cases.processes.nursery", str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": f"{path.parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
     ) as process:
         process.stdout.readline()
         yield path
@@ -55,6 +56,27 @@ async def test_one_process_is_many_clients_each_with_streams_of_its_own(nursery,
             assert (lines, code) == ([], 64)
             assert "did you mean 'run'?" in errors.read_text()
     assert len(list(tmp_path.glob("worker-?"))) == 2
+    workers.close()
+
+
+LINGERS = """
+import threading
+
+def main(argv):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    print("here", flush=True)
+    return 0
+"""
+
+
+async def test_who_comes_as_a_process_goes_is_given_another(nursery, tmp_path):
+    """A client has left a thread behind: its process takes nobody any more once it has told that client's end."""
+    (nursery.parent / "lingers.py").write_text(LINGERS)
+    workers = Workers(nursery, tmp_path)
+    for _ in range(40):
+        client = await workers.start("lingers", [], os.environ, tmp_path / "stderr")
+        assert await said(client) == (["here"], 0)
+    assert len(list(tmp_path.glob("worker-*"))) > 10
     workers.close()
 
 
