@@ -6,43 +6,21 @@ comes, and whatever way that ends, the socket is closed behind it.
 """
 
 import asyncio
-import contextlib
 import errno
-import secrets
 import socket
 import ssl
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any, TypeAlias
 
-HOST = "127.0.0.1"
+from reattach_chaos.ports import HOST, held
+
 _LIMIT = 65_536
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _FULL_S = 1.0
 """A process without a free descriptor does not ask again before."""
 
-_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
-_BELOW, _PORTS, _TRIES = 10_000, 12_000, 20
 
 Serve: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
-
-
-def free_port() -> int:
-    """Return a port that nobody has, and that the system gives to no outgoing connection; 0, its choice, where it does not say.
-
-    Who closes his port for a moment has to find it free again: of a port of the system's own range anybody's connection to
-    anywhere may have made its own in between.
-    """
-    try:
-        least = int(_RANGE.read_text().split()[0])
-    except (OSError, ValueError, IndexError):
-        return 0
-    ports = range(max(_BELOW, least - _PORTS), least)
-    for _ in range(_TRIES if ports else 0):
-        port = secrets.choice(ports)
-        with contextlib.suppress(OSError), socket.create_server((HOST, port)):
-            return port
-    return 0
 
 
 class Listener:
@@ -58,21 +36,22 @@ class Listener:
         self._serve = serve
         self._tls = tls
         self._limit = limit
+        self._kept: socket.socket | None = None
         self._socket: socket.socket | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.port = 0
         """Where it listens, or did; 0 before it was opened."""
 
     def open(self, sock: socket.socket | None = None) -> None:
-        """Listen: where it did before, or at a free port.
+        """Listen: where it did before, or at a free port, which is kept until the end.
 
         Args:
             sock: One that listens already; closed with this.
-
-        Raises:
-            OSError: Somebody else has the port by now.
         """
-        self._socket = socket.create_server((HOST, self.port or free_port())) if sock is None else sock
+        if sock is None and self._kept is None:
+            self._kept = held()
+            self.port = self._kept.getsockname()[1]
+        self._socket = socket.create_server((HOST, self.port)) if sock is None else sock
         self._socket.setblocking(False)
         self.port = self._socket.getsockname()[1]
         self._watch(self._socket)
@@ -92,6 +71,8 @@ class Listener:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._kept is not None:
+            self._kept.close()
 
     def _watch(self, listening: socket.socket) -> None:
         if listening is self._socket:

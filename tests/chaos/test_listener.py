@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from reattach_chaos import listener as room
-from reattach_chaos.listener import HOST, Listener
+from reattach_chaos.listener import Listener
+from reattach_chaos.ports import HOST
 
 pytestmark = pytest.mark.anyio
 
@@ -85,6 +85,8 @@ async def test_a_port_is_shut_and_opened_again(held):
         listener.shut()
         with pytest.raises(ConnectionError):
             socket.create_connection((HOST, listener.port), timeout=10)
+        with pytest.raises(OSError, match="in use"), socket.socket() as other:
+            other.bind((HOST, listener.port))
         listener.open()
         with caller(listener.port) as second:
             await begun.get()
@@ -92,19 +94,3 @@ async def test_a_port_is_shut_and_opened_again(held):
             await listener.close()
             assert await ends(first)
             assert await ends(second)
-
-
-async def test_a_free_port_is_nobodys_by_chance(tmp_path, monkeypatch):
-    """The system gives it to no outgoing connection, so that who closes it for a moment finds it free again."""
-    (tmp_path / "range").write_text("32768\t60999\n")
-    monkeypatch.setattr(room, "_RANGE", tmp_path / "range")
-    port = room.free_port()
-    assert 10_000 <= port < 32_768
-    with socket.create_server((HOST, port)):
-        monkeypatch.setattr(room.secrets, "choice", lambda ports: port)
-        assert room.free_port() == 0, "somebody has it"
-    for told in ("9000 60999", "", "many 1"):
-        (tmp_path / "range").write_text(told)
-        assert room.free_port() == 0, told
-    monkeypatch.setattr(room, "_RANGE", tmp_path / "none")
-    assert room.free_port() == 0

@@ -24,7 +24,8 @@ from reattach_chaos.gate.offsets import Boundary
 from reattach_chaos.gate.routes import NATIVE, Dialect
 from reattach_chaos.gate.tap import Tap
 from reattach_chaos.history import CutMissed, CutPlanned, Other, Recorder
-from reattach_chaos.listener import HOST, Listener
+from reattach_chaos.listener import Listener
+from reattach_chaos.ports import HOST
 from reattach_chaos.schedules import Planned, Schedule, Shape
 
 CLIENT = "client"
@@ -161,10 +162,7 @@ class Gate:
 
     async def _reopen(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
-        try:
-            self._doors[CLIENT].open()
-        except OSError as error:
-            self._recorder.record(Other(name="trouble", facts={"message": f"the client's port was taken: {error}"}))
+        self._doors[CLIENT].open()
 
     def _told(self, cut: Cut) -> CutPlanned:
         planned = cut.planned

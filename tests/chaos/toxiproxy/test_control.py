@@ -13,7 +13,6 @@ import pytest
 import toxiproxy as library
 
 from reattach_chaos.toxiproxy.control import Declined, InfrastructureError, Toxiproxy, ToxiproxyError, Unsafe
-from reattach_chaos.toxiproxy.control import toxiproxy as room
 from reattach_chaos.toxiproxy.control.backends import PROGRAM, VARIABLE
 from reattach_chaos.toxiproxy.control.consumer import Consumer
 from reattach_chaos.toxiproxy.control.control import check
@@ -338,12 +337,14 @@ def test_a_call_has_its_limit_whatever_the_library_passes():
                 call("/x")
 
 
-def test_where_the_chosen_port_is_taken_the_system_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the moment between; another refusal is told."""
-    with socket.create_server(("127.0.0.1", 0)) as taken, Toxiproxy("embedded") as here:
-        monkeypatch.setattr(room, "free_port", lambda: taken.getsockname()[1])
+def test_the_port_of_a_proxy_is_kept_while_it_is_closed():
+    """Nobody is given it in the moment in which it changes how its connections end; who closes the proxy gives it away."""
+    with Toxiproxy("embedded") as here:
         proxy = here.proxy("127.0.0.1:9")
-        assert not proxy.address.endswith(f":{taken.getsockname()[1]}")
-        monkeypatch.setattr(room, "free_port", lambda: 99_999)
-        with pytest.raises(Declined):
-            here.proxy("127.0.0.1:9")
+        proxy.refuse()
+        with pytest.raises(OSError, match="in use"), socket.socket() as other:
+            other.bind((proxy.host, proxy.port))
+        proxy.heal()
+        proxy.close()
+        with socket.socket() as other:
+            other.bind((proxy.host, proxy.port))

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from reattach_chaos.cases.processes.process import BornProcess
 from reattach_chaos.cases.servers.control import ServerTrouble
-from reattach_chaos.cases.servers.ports import HOST, held
+from reattach_chaos.ports import HOST, held
 
 MODULE = "reattach_chaos.cases.servers.own_redis"
 PROGRAM = "redis-server"

@@ -18,8 +18,8 @@ from reattach_chaos.cases.processes.order import Word
 from reattach_chaos.cases.processes.process import BornProcess
 from reattach_chaos.cases.servers.control import ServerTrouble
 from reattach_chaos.cases.servers.own_redis import OwnRedis
-from reattach_chaos.cases.servers.ports import HOST, held
 from reattach_chaos.cases.servers.server_steps import AT, Step
+from reattach_chaos.ports import HOST, held
 from reattach_chaos.schedules import Fault, Place, Schedule
 
 MODULE = "reattach_chaos.cases.servers.server"

@@ -11,6 +11,7 @@ toxic would close it; PocketShell-io/pocketshell#1678). A planned stall does not
 
 from __future__ import annotations
 
+import socket
 from types import TracebackType
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
@@ -34,10 +35,22 @@ class Proxy:
         host: Where it listens.
         port: Where it listens.
         resets: Whether its connections end with RST.
+        kept: Has the port, so that nobody else is given it while the proxy is closed for a moment; goes with the proxy.
     """
 
-    def __init__(self, control: Control, name: str, upstream: str, host: str, port: int, *, resets: bool) -> None:
+    def __init__(
+        self,
+        control: Control,
+        name: str,
+        upstream: str,
+        host: str,
+        port: int,
+        *,
+        resets: bool,
+        kept: socket.socket | None = None,
+    ) -> None:
         self._control = control
+        self._kept = kept
         self._upstream = upstream
         self._resets = resets
         self._planned_resets = False
@@ -197,7 +210,15 @@ class Proxy:
         """Remove the proxy; its connections are closed. Twice is fine."""
         if not self._closed:
             self._closed = True
-            self._control.destroy(self.name)
+            try:
+                self._control.destroy(self.name)
+            finally:
+                self.release()
+
+    def release(self) -> None:
+        """Give the port away; for who ends the server, and all proxies with it."""
+        if self._kept is not None:
+            self._kept.close()
 
     @property
     def closed(self) -> bool:

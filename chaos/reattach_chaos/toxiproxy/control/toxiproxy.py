@@ -11,12 +11,12 @@ import secrets
 from types import TracebackType
 from typing import Literal
 
-from reattach_chaos.listener import HOST, free_port
+from reattach_chaos.ports import HOST, held
 from reattach_chaos.toxiproxy.control import backends
 from reattach_chaos.toxiproxy.control.backends import BackendName
 from reattach_chaos.toxiproxy.control.consumer import LIMIT_S, Consumer
 from reattach_chaos.toxiproxy.control.control import Control
-from reattach_chaos.toxiproxy.control.errors import Declined, ToxiproxyError, Unsafe
+from reattach_chaos.toxiproxy.control.errors import ToxiproxyError, Unsafe
 from reattach_chaos.toxiproxy.control.proxy import Proxy
 
 
@@ -80,24 +80,18 @@ class Toxiproxy:
             InfrastructureError: No answer, or not what was asked for.
         """
         name = f"reattach-{secrets.token_hex(8)}"
-        host, port = self._make(name, upstream)
+        # It is closed and opened again where connections are to end otherwise. Somebody else's server may be on another machine.
+        kept = None if isinstance(self._backend, backends.Remote) else held()
         try:
-            proxy = Proxy(self._control, name, upstream, host, port, resets=resets)
+            host, port = self._control.create(name, upstream, f"{HOST}:{kept.getsockname()[1] if kept else 0}")
+            proxy = Proxy(self._control, name, upstream, host, port, resets=resets, kept=kept)
         except ToxiproxyError:
+            if kept is not None:
+                kept.close()
             self._control.destroy(name)
             raise
         self._proxies = [*(each for each in self._proxies if not each.closed), proxy]
         return proxy
-
-    def _make(self, name: str, upstream: str) -> tuple[str, int]:
-        # It is closed and opened again where connections are to end otherwise. Somebody else's server may be on another machine.
-        port = 0 if isinstance(self._backend, backends.Remote) else free_port()
-        try:
-            return self._control.create(name, upstream, f"{HOST}:{port}")
-        except Declined as taken:
-            if not port or "address already in use" not in taken.text:
-                raise
-        return self._control.create(name, upstream)
 
     def renew(self) -> bool:
         """Start a fresh server if this one is worn out or gone; return whether that was so. For between batches of cases.
@@ -121,6 +115,8 @@ class Toxiproxy:
                 if isinstance(self._backend, backends.Remote):
                     each.close()
         finally:
+            for each in self._proxies:
+                each.release()
             self._proxies = []
             self._backend.close()
 

@@ -1,4 +1,6 @@
-"""`held`: a loopback port that is kept for a process of ours: nobody else is given it before that starts, or between two lives.
+"""`held`: a loopback port that is kept for one of ours: nobody else is given it before that listens, or while it is away.
+
+Without, who closes his port for a moment may find it as the source port of anybody's connection to anywhere.
 
 The socket has the port and does not listen; who listens on it beside must allow that its address is used again, as all servers do.
 """
