@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from reattach_chaos.checkers.reading import CLIENT, read
-from reattach_chaos.history import Connect, Died, Exited, History, Received, Record, Resume
+from reattach_chaos.history import Connect, Died, Exited, History, Received, Record, Resume, Surfaced
 
-_KINDS: tuple[type[Record], ...] = (Connect, Resume, Received, Died, Exited)
+_KINDS: tuple[type[Record], ...] = (Connect, Resume, Received, Surfaced, Died, Exited)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,9 @@ class Streak:
 
 
 def streaks(history: History) -> list[Streak]:
-    """Return the client's attempts, parted by progress and by deaths.
+    """Return the client's attempts, parted by progress, by errors that were told, and by deaths.
+
+    An error ends a watch; whoever was told may begin the next at once.
 
     An attempt is a request for a stream, or a connection that was refused. Progress is a whole event that had not come before.
     """
@@ -43,6 +45,8 @@ def streaks(history: History) -> list[Streak]:
                 if event not in seen:
                     seen.add(event)
                     part(run)
+            case Surfaced(what="error"):
+                part(run)
             case Died() | Exited():
                 for each in list(running):
                     part(each)

@@ -1,5 +1,7 @@
 """I14."""
 
+from dataclasses import replace
+
 from chaos_history import asked, at, came, error, holds, killed, log, says, silent, wrong
 from reattach_chaos.checkers import bounded_rate
 from reattach_chaos.history import Connect, Head, Request
@@ -48,6 +50,14 @@ def test_only_a_new_event_is_progress():
 def test_a_new_process_begins_anew():
     """Its predecessor's count died with it."""
     assert holds(says(bounded_rate, log(3), row(0, 0, 0), killed(), row(0, 0, 0), storm_connects=4))
+
+
+def test_who_was_told_an_error_may_begin_anew():
+    """The watch ended with it; another run's error ends no watch of this one."""
+    three, told = row(0, 0, 0), at(0, error())
+    assert holds(says(bounded_rate, log(3), three, told, three, storm_connects=4))
+    elsewhere = [replace(each, run="run_2") for each in told]
+    assert wrong(says(bounded_rate, log(3), three, elsewhere, three, storm_connects=4))[0] == "storm"
 
 
 def test_waits_that_grow_are_right():
