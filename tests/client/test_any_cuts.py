@@ -66,7 +66,7 @@ async def all_of(seeds: range, *, socket: bool = False) -> None:
         assert not broken, f"REATTACH_SCHEDULE={seed}: {broken}\n{seeded(seed)}"
 
 
-@pytest.mark.parametrize("first", range(0, 500, 250))
+@pytest.mark.parametrize("first", [0, pytest.param(250, marks=pytest.mark.slow)])
 def test_the_caller_sees_exactly_the_log_once_in_order(first: int) -> None:
     """Volume, through the asynchronous face."""
     asyncio.run(all_of(range(first, first + 250)))

@@ -54,6 +54,7 @@ def test_a_demo_passes_and_leaves_nothing(tmp_path):
     assert leftovers(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_naive_client_fails_and_is_told_what_it_lost(tmp_path):
     """A plain httpx-sse loop ends at the first cut; the files are kept and named."""
     done = demo("--client", "naive", "--events", "40", "--json", folder=tmp_path)

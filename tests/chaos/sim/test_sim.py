@@ -87,6 +87,7 @@ def test_the_same_seed_is_the_same_history_in_every_process():
         assert told.stdout.strip() == here, told.stderr
 
 
+@pytest.mark.slow
 def test_any_number_of_processes_finds_the_same():
     """The results are put together in the order of the seeds; progress is told after each batch, and `stop` is heeded."""
     heard = []

@@ -163,6 +163,7 @@ async def test_the_file_really_shrinks(face, journal):
     connection.close()
 
 
+@pytest.mark.slow
 async def test_others_write_while_a_journal_is_pruned(face, tmp_path):
     """Pruning is steps: between two of them another process's commit gets its turn."""
     path = tmp_path / "runs.db"

@@ -131,7 +131,7 @@ def check(journal, key, seen):
 @pytest.mark.parametrize(
     ("anyio_backend", "again"),
     [
-        ("asyncio", 3),
+        pytest.param("asyncio", 3, marks=pytest.mark.slow),
         pytest.param("trio", 0, marks=pytest.mark.slow),
         pytest.param("asyncio", 0, marks=pytest.mark.slow),
         pytest.param("trio", 3, marks=pytest.mark.slow),

@@ -100,6 +100,7 @@ async def test_a_host_that_is_silent_is_replaced_and_writes_nothing_more(face, d
     assert billed(database) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 async def test_a_server_that_goes_away_fails_the_loop_and_iterating_again_goes_on(face, database, monkeypatch):
     """Promises 2 and 4: bounded; nothing undurable is shown, nothing is missing afterwards. The password is in no text."""
     _, stage = in_memory(beats=30)
